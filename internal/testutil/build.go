@@ -1,0 +1,80 @@
+package testutil
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// binaries holds what this process has built and who still uses it.
+var binaries = struct {
+	sync.Mutex
+	built map[string]*binary
+}{built: map[string]*binary{}}
+
+type binary struct {
+	once  sync.Once
+	dir   string
+	path  string
+	err   error
+	users int
+}
+
+// GoBuild builds a static program and returns its path. pkg is an import path, or a relative one that starts with "./"
+// or "../"; env adds KEY=VALUE entries such as GOARCH=arm64. Tests that run at the same time, subtests above all, share
+// one build; it is deleted when the last of them has ended.
+func GoBuild(t testing.TB, pkg string, env ...string) string {
+	t.Helper()
+	key := strings.Join(append([]string{pkg}, env...), "\x00")
+	b := acquire(key)
+	t.Cleanup(func() { release(t, key) })
+	b.once.Do(func() { b.build(pkg, env) })
+	if b.err != nil {
+		t.Fatalf("go build %s: %v", pkg, b.err)
+	}
+	return b.path
+}
+
+func acquire(key string) *binary {
+	binaries.Lock()
+	defer binaries.Unlock()
+	b := binaries.built[key]
+	if b == nil {
+		b = &binary{}
+		binaries.built[key] = b
+	}
+	b.users++
+	return b
+}
+
+func release(t testing.TB, key string) {
+	binaries.Lock()
+	defer binaries.Unlock()
+	b := binaries.built[key]
+	if b.users--; b.users > 0 {
+		return
+	}
+	delete(binaries.built, key)
+	if b.dir == "" {
+		return
+	}
+	if err := os.RemoveAll(b.dir); err != nil {
+		t.Errorf("built program: %v", err)
+	}
+}
+
+func (b *binary) build(pkg string, env []string) {
+	if b.dir, b.err = os.MkdirTemp("", "hotcell-test-"); b.err != nil {
+		return
+	}
+	b.path = filepath.Join(b.dir, "program")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", b.path, pkg)
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.err = fmt.Errorf("%w\n%s", err, out)
+	}
+}

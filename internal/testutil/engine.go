@@ -1,0 +1,74 @@
+package testutil
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+)
+
+const defaultEngine = "unix:///var/run/docker.sock"
+
+func pingEngine(ctx context.Context) error {
+	return engineGet(ctx, "/_ping")
+}
+
+func haveImage(ref, script string) probe {
+	return func(ctx context.Context) error {
+		if err := pingEngine(ctx); err != nil {
+			return err
+		}
+		if err := engineGet(ctx, "/images/"+ref+"/json"); err != nil {
+			return fmt.Errorf("image %s is not there (%w): run %s", ref, err, script)
+		}
+		return nil
+	}
+}
+
+// engineGet asks the engine at DOCKER_HOST for a path and returns an error for every answer but 200.
+func engineGet(ctx context.Context, path string) error {
+	host := os.Getenv("DOCKER_HOST")
+	if host == "" {
+		host = defaultEngine
+	}
+	network, addr, err := engineAddr(host)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, network, addr)
+	}}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://engine"+path, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return fmt.Errorf("no engine answers at %s (%w): run scripts/engine", host, err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", path, resp.Status)
+	}
+	return nil
+}
+
+func engineAddr(host string) (network, addr string, err error) {
+	u, err := url.Parse(host)
+	if err != nil {
+		return "", "", fmt.Errorf("DOCKER_HOST: %w", err)
+	}
+	switch u.Scheme {
+	case "unix":
+		return "unix", u.Path, nil
+	case "tcp", "http":
+		return "tcp", u.Host, nil
+	}
+	return "", "", fmt.Errorf("DOCKER_HOST=%s: tests reach an engine at unix:// or tcp:// only", host)
+}

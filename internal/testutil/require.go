@@ -1,0 +1,103 @@
+package testutil
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// EnvRequire names the environment variable that lists, comma-separated, the parts that must be on this machine: where
+// one of them is missing a test fails instead of being skipped, so that a skip can't hide in CI.
+const EnvRequire = "HOTCELL_REQUIRE"
+
+// probeTimeout bounds the look for one part. A part that takes longer to show itself counts as missing.
+const probeTimeout = 20 * time.Second
+
+// probe returns nil when the part is there, and otherwise says what is missing and what to do.
+type probe func(ctx context.Context) error
+
+func probes() map[string]probe {
+	return map[string]probe{
+		"docker":           pingEngine,
+		"image-python":     haveImage("hotcell/python:3", "scripts/image-python"),
+		"image-word-count": haveImage("hotcell/word-count:1", "scripts/image-word-count"),
+		"go":               haveProgram("go", "version"),
+		"python3":          haveProgram("python3", "-c", "import json"),
+		"linux":            isLinux,
+		"root":             isRoot,
+	}
+}
+
+// Require skips the test where the part is not on this machine, and fails it when [EnvRequire] lists the part. The parts
+// are docker, image-python, image-word-count, go, python3, linux and root; any other name is a fatal error, also
+// within the variable.
+func Require(t testing.TB, part string) {
+	t.Helper()
+	require(t, probes(), part, os.Getenv(EnvRequire))
+}
+
+func require(t testing.TB, parts map[string]probe, part, required string) {
+	t.Helper()
+	look, known := parts[part]
+	if !known {
+		t.Fatalf("testutil.Require: unknown part %q: expected one of %s", part, names(parts))
+	}
+	must := false
+	for name := range strings.SplitSeq(required, ",") {
+		name = strings.TrimSpace(name)
+		if name == "" {
+			continue
+		}
+		if _, known := parts[name]; !known {
+			t.Fatalf("%s lists the unknown part %q: expected some of %s", EnvRequire, name, names(parts))
+		}
+		must = must || name == part
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	defer cancel()
+	err := look(ctx)
+	switch {
+	case err != nil && must:
+		t.Fatalf("%s lists %s, but %v", EnvRequire, part, err)
+	case err != nil:
+		t.Skipf("needs %s: %v", part, err)
+	}
+}
+
+func names(parts map[string]probe) string {
+	var all []string
+	for name := range parts {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+func haveProgram(name string, args ...string) probe {
+	return func(ctx context.Context) error {
+		if out, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s does not run: %w %s", name, err, out)
+		}
+		return nil
+	}
+}
+
+func isLinux(context.Context) error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("this is %s", runtime.GOOS)
+	}
+	return nil
+}
+
+func isRoot(context.Context) error {
+	if uid := os.Geteuid(); uid != 0 {
+		return fmt.Errorf("the uid is %d", uid)
+	}
+	return nil
+}
