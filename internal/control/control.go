@@ -1,0 +1,67 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+)
+
+// ErrNotFound: no call has this id or request id.
+var ErrNotFound = errors.New("no such call")
+
+// ErrEnded: the call has ended already, so it cannot be cancelled.
+var ErrEnded = errors.New("call has ended")
+
+// State is where a call stands.
+type State string
+
+// The states, in the order in which a call passes them.
+const (
+	Queued    State = "Queued"
+	Preparing State = "Preparing"
+	Starting  State = "Starting"
+	Running   State = "Running"
+	Stopping  State = "Stopping"
+	Succeeded State = "Succeeded"
+	Failed    State = "Failed"
+	Canceled  State = "Canceled"
+)
+
+// Terminal reports whether a call in this state has ended.
+func (s State) Terminal() bool { return s == Succeeded || s == Failed || s == Canceled }
+
+// Call is what can be told of a call. Times are zero when not reached.
+type Call struct {
+	ID        string    `json:"id"`
+	ReqID     string    `json:"req_id"`
+	Skill     string    `json:"skill"`
+	Principal string    `json:"principal,omitempty"`
+	Agent     string    `json:"agent,omitempty"`
+	Door      string    `json:"door"`
+	State     State     `json:"state"`
+	Cell      string    `json:"cell,omitempty"`
+	Accepted  time.Time `json:"accepted"`
+	Started   time.Time `json:"started,omitzero"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Deadline  time.Time `json:"deadline,omitzero"`
+	Code      a2e.Code  `json:"code,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	Events    int       `json:"events"` // how many the skill has sent
+	// Notes are facts beside a result that stands: oom_child, exit_code, signal, engine_lost.
+	Notes map[string]any `json:"notes,omitempty"`
+}
+
+// Control is the supervisor as an operator sees it. Ids are call ids or request ids; a request id that several calls had
+// names the newest.
+type Control interface {
+	// List returns the calls, newest first, at most limit (all that are kept when limit is 0).
+	List(ctx context.Context, limit int) ([]Call, error)
+	// Show returns one call and, when it has ended, its answer.
+	Show(ctx context.Context, id string) (Call, *a2e.CallResponse, error)
+	// Events returns the events that are kept of a call, those with a sequence number of at least from.
+	Events(ctx context.Context, id string, from int) ([]a2e.Event, error)
+	// Cancel asks a call to end. It returns once the request is noted, with ErrEnded or ErrNotFound if it cannot be.
+	Cancel(ctx context.Context, id string) error
+}
