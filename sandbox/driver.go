@@ -1,0 +1,125 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// The errors that drivers wrap, so that a failure can be classified without knowing the driver.
+var (
+	// ErrUnsupported: the engine cannot enforce or provide something that the spec asks for.
+	ErrUnsupported = errors.New("not supported by this sandbox driver")
+	// ErrUnavailable: the engine cannot be reached or does not answer.
+	ErrUnavailable = errors.New("sandbox engine is not available")
+	// ErrNotFound: the engine does not know what was asked for.
+	ErrNotFound = errors.New("not found")
+	// ErrStartFailed: the engine refused to start the cell's process; see [StartError].
+	ErrStartFailed = errors.New("cell did not start")
+)
+
+// StartError says why a cell's first process did not start. It wraps [ErrStartFailed].
+type StartError struct {
+	ExitCode int    // 126 not executable, 127 not found, 0 when the engine gave none
+	OOM      bool   // the engine says that memory ran out while starting
+	Message  string // the engine's words, one line
+}
+
+// Error returns the engine's words.
+func (e *StartError) Error() string { return ErrStartFailed.Error() + ": " + e.Message }
+
+// Unwrap returns [ErrStartFailed].
+func (e *StartError) Unwrap() error { return ErrStartFailed }
+
+// Driver makes cells. It is safe for concurrent use.
+type Driver interface {
+	// Name is the driver's word in configuration and metrics.
+	Name() string
+
+	// Capabilities asks the engine what it is and can do. It fails with ErrUnavailable where no engine answers.
+	Capabilities(ctx context.Context) (Capabilities, error)
+
+	// Create makes a cell that has not started. It fails with ErrUnsupported, ErrUnavailable or ErrNotFound (the
+	// image) and leaves nothing behind when it fails.
+	Create(ctx context.Context, spec *Spec) (Sandbox, error)
+
+	// List returns all that carries hotcell's labels on this engine, of every instance and in every state.
+	List(ctx context.Context) ([]Listed, error)
+
+	// Remove destroys a listed thing by its id, with all that belongs to it. It is idempotent.
+	Remove(ctx context.Context, id string) error
+
+	// Close releases the driver's own connections. Cells are not touched.
+	Close() error
+}
+
+// Pinger is a driver that can ask its engine afresh whether it still answers. Ping fails with ErrUnavailable within a few
+// seconds where it does not.
+type Pinger interface {
+	Ping(ctx context.Context) error
+}
+
+// Capabilities are facts about an engine.
+type Capabilities struct {
+	Engine   string   // "docker 20.10.24"
+	OS       string   // "linux"
+	Arch     string   // GOARCH words: "amd64", "arm64"
+	Runtimes []string // names that Spec.Runtime may have
+	CPUs     int
+	Memory   int64 // bytes
+}
+
+// Sandbox is one cell. Methods are safe for concurrent use.
+type Sandbox interface {
+	// ID is the engine's id of the cell.
+	ID() string
+
+	// Start starts the first process. Output that it writes at once is not lost. A failure is a *StartError, or wraps
+	// ErrUnavailable.
+	Start(ctx context.Context) error
+
+	// Stdio returns the cell's streams. Stdout ends with io.EOF only after the stream's orderly end; a stream that was
+	// cut in the middle ends with io.ErrUnexpectedEOF. Closing Stdin delivers EOF to the process.
+	Stdio() Stdio
+
+	// Wait blocks until the cell has stopped and returns how. It may be called by several goroutines and after the end.
+	Wait(ctx context.Context) (Exit, error)
+
+	// Kill ends all of the cell's processes with SIGKILL. Killing a cell that has stopped succeeds.
+	Kill(ctx context.Context) error
+
+	// Destroy kills the cell if it runs, removes it and closes its streams. It is idempotent.
+	Destroy(ctx context.Context) error
+}
+
+// Stdio is the three streams of a cell. A caller reads Stdout and Stderr to their ends.
+type Stdio struct {
+	Stdin  io.WriteCloser
+	Stdout io.Reader
+	Stderr io.Reader
+}
+
+// Exit is how a cell ended, as its engine saw it.
+type Exit struct {
+	Code     int       // the engine's exit code; 137 alone proves nothing
+	Evidence Evidence  // facts beside the code
+	At       time.Time // when it was seen
+}
+
+// Evidence are the facts about an end that do not come from the cell itself.
+type Evidence struct {
+	OOMKilled  bool   // the engine or the kernel counted an OOM kill in the cell
+	Confidence string // "kernel", "engine": where OOMKilled comes from; "none" when nobody could be asked
+	Error      string // the engine's own error text
+}
+
+// Listed is something with hotcell's labels on it.
+type Listed struct {
+	ID      string
+	Kind    string // "cell", "fill", "volume"
+	Name    string
+	State   string // the engine's word: created, running, exited, dead, removing
+	Labels  map[string]string
+	Created time.Time
+}

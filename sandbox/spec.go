@@ -1,0 +1,50 @@
+package sandbox
+
+import (
+	"io/fs"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// The label keys. Everything that a driver makes outside the process carries them.
+const (
+	LabelManaged  = "hotcell.managed"  // "1"
+	LabelInstance = "hotcell.instance" // the supervisor's id
+	LabelHost     = "hotcell.host"     // the host's boot id
+	LabelCall     = "hotcell.call"     // the call's id
+	LabelSkill    = "hotcell.skill"    // the skill's name
+	LabelExpires  = "hotcell.expires"  // Unix seconds: whoever owns it, it is garbage after this
+	LabelKind     = "hotcell.kind"     // cell, fill, volume
+	LabelDigest   = "hotcell.digest"   // of a volume's content
+)
+
+// Spec says what a cell is. A driver reads it and never changes it.
+//
+// OCI carries process (args, env, cwd, user, rlimits, no-new-privileges, oom score), root (read-only), mounts (tmpfs
+// only), hostname and linux (resources, seccomp, namespaces, masked and read-only paths). Its Root.Path is unused. The
+// environment of the cell is exactly OCI.Process.Env: a driver removes what the image adds.
+type Spec struct {
+	Name    string            // unique, [a-z0-9-]; becomes the cell's name on the engine
+	Labels  map[string]string // in addition to those that a driver sets
+	Image   Image
+	Trees   []Tree // read-only file trees
+	OCI     *specs.Spec
+	Runtime string // "" for the engine's default
+	ShmSize int64  // bytes of /dev/shm
+}
+
+// Image is a pinned image and what a driver must neutralise in it.
+type Image struct {
+	ID      string   // the engine's content id, "sha256:..."; for drivers without an engine a path of a layout
+	Env     []string // the image's own KEY=VALUE entries
+	Volumes []string // the image's VOLUME paths; the spec masks each with a tmpfs mount
+}
+
+// Tree is a read-only file tree that appears in the cell at Target. Digest names its content: a driver that has filled a
+// volume with a digest need not read FS again. Files keep their permission bits, owned by root.
+type Tree struct {
+	Name   string // short word for people, [a-z0-9-]
+	Digest string // lower-case hex sha-256 over names, modes and contents
+	Target string
+	FS     fs.FS
+}
