@@ -1,0 +1,106 @@
+package skills
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// The codes of findings about SKILL.md and about the folder, as the SKILL.md validators name them.
+const (
+	CodeUnreadable          = "SKILL_MD_UNREADABLE"
+	CodeFrontmatterMissing  = "SKILL_FRONTMATTER_MISSING"
+	CodeNameConflict        = "SKILL_NAME_CONFLICT"
+	CodeFrontmatterEmpty    = "EMPTY_FRONTMATTER"
+	CodeUnknownTopLevelKey  = "UNKNOWN_TOP_LEVEL_KEY"
+	CodeNameRequired        = "NAME_REQUIRED"
+	CodeNameInvalid         = "NAME_INVALID"
+	CodeNameHyphens         = "NAME_CONSECUTIVE_HYPHEN"
+	CodeNamePattern         = "NAME_PATTERN"
+	CodeNameDirMismatch     = "NAME_DIR_MISMATCH"
+	CodeDescriptionRequired = "DESCRIPTION_REQUIRED"
+	CodeDescriptionInvalid  = "DESCRIPTION_INVALID"
+	CodeDescriptionTooLong  = "DESCRIPTION_TOO_LONG"
+	CodeLicenseInvalid      = "LICENSE_INVALID"
+	CodeCompatInvalid       = "COMPATIBILITY_INVALID"
+	CodeCompatTooLong       = "COMPATIBILITY_TOO_LONG"
+	CodeMetadataInvalid     = "METADATA_INVALID"
+	CodeMetadataValue       = "METADATA_VALUE_INVALID"
+	CodeAllowedTools        = "ALLOWED_TOOLS_INVALID"
+	CodeBodyOversize        = "SKILL_BODY_OVERSIZE"
+)
+
+// The codes of findings that are hotcell's own: about skill.yaml and about what this version can run.
+const (
+	CodeYAML           = "YAML_INVALID"      // not YAML, or YAML that is refused (aliases, tags)
+	CodeUnknownKey     = "UNKNOWN_KEY"       // of skill.yaml
+	CodeWrongType      = "WRONG_TYPE"        // a string where a list is needed
+	CodeInvalidValue   = "INVALID_VALUE"     // right type, wrong value
+	CodeSchemaInvalid  = "SCHEMA_INVALID"    // input_schema or output_schema does not compile
+	CodeSchemaNoType   = "SCHEMA_NO_TYPE"    // a schema that does not say "type"
+	CodeScriptMissing  = "SCRIPT_MISSING"    // run names a file that is not there
+	CodeImageMissing   = "IMAGE_MISSING"     // nothing says which image to use
+	CodeUnsupported    = "UNSUPPORTED"       // this version cannot run it
+	CodeIncludeMissing = "INCLUDE_MISSING"   // includes names a skill that is not there
+	CodeLimitCut       = "LIMIT_CUT"         // asks for more than it can get
+	CodeTooLarge       = "BUNDLE_TOO_LARGE"  // too many files, bytes or levels
+	CodeBadFile        = "BUNDLE_FILE"       // a file that cannot be part of a bundle
+	CodeNoSkill        = "SKILL_MD_MISSING"  // a folder without SKILL.md
+	CodeTooMany        = "TOO_MANY_FINDINGS" // the rest is left out
+	CodeUnreadableFile = "BUNDLE_UNREADABLE" // a file that cannot be read
+	codeStatusBlocked  = "STATUS_BLOCKED"    // its author blocked it
+	maxFindings        = 100                 // a bundle is hostile: so many and no more
+)
+
+// String renders a finding as "FILE:LINE:COL: severity: message [CODE]".
+func (f Finding) String() string {
+	return fmt.Sprintf("%s: %s: %s [%s]", f.where(), f.Severity, f.Message, f.Code)
+}
+
+func (f Finding) where() string {
+	s := f.File
+	if f.Line > 0 {
+		s += ":" + strconv.Itoa(f.Line)
+		if f.Column > 0 {
+			s += ":" + strconv.Itoa(f.Column)
+		}
+	}
+	return s
+}
+
+// report collects the findings of one bundle.
+type report struct {
+	findings []Finding
+}
+
+func (r *report) add(f Finding) {
+	switch {
+	case len(r.findings) < maxFindings:
+		r.findings = append(r.findings, f)
+	case len(r.findings) == maxFindings:
+		r.findings = append(r.findings, Finding{
+			Code: CodeTooMany, Severity: SeverityError, File: f.File, Message: "more findings than are listed",
+		})
+	}
+}
+
+// at adds a finding about a node of a YAML file; n may be nil.
+func (r *report) at(file string, n *node, path string, sev Severity, code, format string, args ...any) {
+	f := Finding{Code: code, Severity: sev, Message: fmt.Sprintf(format, args...), File: file, Path: path}
+	if n != nil {
+		f.Line, f.Column = n.line, n.column
+	}
+	r.add(f)
+}
+
+// firstError returns the finding that blocks the skill, or nil.
+func (r *report) firstError() *Finding { return r.firstErrorIn("") }
+
+// firstErrorIn returns the first error about a file, or nil.
+func (r *report) firstErrorIn(file string) *Finding {
+	for i := range r.findings {
+		if f := &r.findings[i]; f.Severity == SeverityError && (file == "" || f.File == file) {
+			return f
+		}
+	}
+	return nil
+}

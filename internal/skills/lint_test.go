@@ -1,0 +1,86 @@
+package skills
+
+import (
+	"os"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestLint(t *testing.T) {
+	dir := t.TempDir()
+	bundleDir(t, dir, "good", "Fine.")
+	write(t, dir+"/bad/SKILL.md", "---\nname: other\ndescription: x\n---\n")
+	write(t, dir+"/bad/skill.yaml", "tags: [a]\ntiggers: [b]\n")
+	write(t, dir+"/bad/main.sh", "")
+	mismatch := `SKILL.md:2:7: error: Skill 'name' ('other') must equal the parent directory name ('bad'). [NAME_DIR_MISMATCH]`
+	typo := `skill.yaml:2:1: error: unknown key "tiggers"; did you mean "triggers"? [UNKNOWN_KEY]`
+	for name, tt := range map[string]struct {
+		root, dir string
+		want      []string
+		bundles   int
+	}{
+		"good":          {dir, "good", []string{}, 1},
+		"bad":           {dir, "bad", []string{mismatch, typo}, 1},
+		"name unknown":  {dir + "/bad", ".", []string{typo}, 1},
+		"all below":     {dir, ".", []string{"bad/" + mismatch, "bad/" + typo}, 2},
+		"nothing there": {dir, "good/scripts", []string{"SKILL.md: error: no SKILL.md here, nor in a folder below; a skill is a folder with a SKILL.md [SKILL_MD_MISSING]"}, 0},
+		"no folder":     {dir, "none", []string{"SKILL.md: error: no SKILL.md here, nor in a folder below; a skill is a folder with a SKILL.md [SKILL_MD_MISSING]"}, 0},
+		"bad path":      {dir, "../x", []string{"../x: error: invalid argument [SKILL_MD_MISSING]"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, bundles := Lint(os.DirFS(tt.root), tt.dir)
+			if bundles != tt.bundles {
+				t.Errorf("%d bundles, want %d", bundles, tt.bundles)
+			}
+			if diff := cmp.Diff(tt.want, texts(found)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLintManyFindings(t *testing.T) {
+	yaml := ""
+	for i := range 500 {
+		yaml += "k" + string(rune('a'+i%26)) + string(rune('a'+i/26)) + ": 1\n"
+	}
+	got, _ := Lint(fstest.MapFS{"x/SKILL.md": {Data: []byte("---\nname: x\ndescription: y\n---\n")}, "x/skill.yaml": {Data: []byte(yaml)}}, "x")
+	if len(got) != maxFindings+1 {
+		t.Fatalf("%d findings", len(got))
+	}
+}
+
+func TestClosest(t *testing.T) {
+	names := []string{"triggers", "tags", "tools", "timeout_seconds", "cpu"}
+	for word, want := range map[string]string{
+		"tiggers": "triggers", "trigger": "triggers", "tag": "tags", "tgas": "tags", "timeout": "", "timeout_second": "timeout_seconds",
+		"cpus": "cpu", "xyz": "", "": "", "t": "",
+	} {
+		if got := closest(word, names); got != want {
+			t.Errorf("closest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestDistanceProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.StringMatching(`[a-d]{0,8}`)
+		a, b := word.Draw(t, "a"), word.Draw(t, "b")
+		d := distance(a, b)
+		if d != distance(b, a) {
+			t.Fatalf("not symmetric: %d and %d", d, distance(b, a))
+		}
+		if (d == 0) != (a == b) {
+			t.Fatalf("distance %d", d)
+		}
+		if d > max(len(a), len(b)) || d < max(len(a), len(b))-min(len(a), len(b)) {
+			t.Fatalf("distance %d out of bounds", d)
+		}
+		if distance(a, a+"x") != 1 || distance("x"+a, a) != 1 {
+			t.Fatal("one letter more is not one step")
+		}
+	})
+}
