@@ -1,0 +1,12 @@
+package bundled
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed code-review data-profile
+var files embed.FS
+
+// FS returns the bundles, one folder each.
+func FS() fs.FS { return files }
