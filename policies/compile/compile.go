@@ -1,0 +1,146 @@
+package compile
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/hotcell/hotcell/internal/wall"
+	"github.com/hotcell/hotcell/policies"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// control sets one part of a spec.
+type control func(*sandbox.Spec, policies.Effective, Workload) error
+
+// Compile returns the spec of the cell that runs a workload under a policy that [policies.Narrow] returned. The error
+// wraps [sandbox.ErrUnsupported] when the policy, the image or its architecture asks for what no cell can have; any other
+// error says which part of the workload is malformed.
+func Compile(eff policies.Effective, w Workload) (*sandbox.Spec, error) {
+	if err := check(eff, w); err != nil {
+		return nil, err
+	}
+	spec := &sandbox.Spec{
+		Name:    name(w),
+		Labels:  labels(w),
+		Image:   w.Image,
+		Runtime: eff.Runtime,
+		OCI: &specs.Spec{
+			Version: specs.Version,
+			Process: &specs.Process{},
+			Linux:   &specs.Linux{Resources: &specs.LinuxResources{}},
+		},
+	}
+	for _, set := range []control{
+		noNetwork,
+		command,
+		environment,
+		trees,
+		identity,
+		privileges,
+		processLimits,
+		readOnlyRoot,
+		hostname,
+		scratch,
+		maskedVolumes,
+		memory,
+		cpu,
+		pids,
+		namespaces,
+		hiddenPaths,
+		syscalls,
+	} {
+		if err := set(spec, eff, w); err != nil {
+			return nil, err
+		}
+	}
+	return spec, nil
+}
+
+// name is unique to the call and tells people whose cell it is.
+func name(w Workload) string {
+	return fmt.Sprintf("skill-%.8s-%s", w.Instance, strings.ToLower(w.CallID))
+}
+
+func labels(w Workload) map[string]string {
+	return map[string]string{
+		sandbox.LabelManaged:  "1",
+		sandbox.LabelKind:     "cell",
+		sandbox.LabelInstance: w.Instance,
+		sandbox.LabelHost:     w.Host,
+		sandbox.LabelCall:     w.CallID,
+		sandbox.LabelSkill:    w.Skill,
+		sandbox.LabelExpires:  strconv.FormatInt(w.Expires.Unix(), 10),
+	}
+}
+
+// noNetwork refuses an allowlist, which nothing enforces yet. That there is no network at all is said by the empty
+// network namespace of [namespaces].
+func noNetwork(_ *sandbox.Spec, eff policies.Effective, _ Workload) error {
+	if allow := eff.Network.Allow; len(allow) > 0 {
+		return fmt.Errorf("network: allow %q is %w: only \"network: none\" can be enforced", allow[0], sandbox.ErrUnsupported)
+	}
+	return nil
+}
+
+// command makes the runner the first process, or the image's own command where the image speaks the wall itself.
+func command(spec *sandbox.Spec, eff policies.Effective, w Workload) error {
+	if !w.Frames {
+		args := wall.Args{Command: w.Command, Output: int64(eff.Limits.Output), Out: int64(eff.Limits.Out)}
+		spec.OCI.Process.Args = args.Argv()
+	} else {
+		spec.OCI.Process.Args = framesCommand(w)
+	}
+	spec.OCI.Process.Cwd = wall.DirWorkspace
+	return nil
+}
+
+func framesCommand(w Workload) []string {
+	if len(w.Command) > 0 {
+		return append([]string{}, w.Command...)
+	}
+	return append(append([]string{}, w.Entrypoint...), w.Cmd...)
+}
+
+// environment sets the whole environment; a driver removes what the image adds.
+func environment(spec *sandbox.Spec, _ policies.Effective, w Workload) error {
+	env, err := imageEnv(w.Image.Env)
+	if err != nil {
+		return err
+	}
+	extra, err := extraEnv(w.Env)
+	if err != nil {
+		return err
+	}
+	maps.Copy(env, extra)
+	spec.OCI.Process.Env = withFixed(env)
+	return nil
+}
+
+// trees brings in the bundle and the runner, read-only and at their fixed places.
+func trees(spec *sandbox.Spec, _ policies.Effective, w Workload) error {
+	bundle := w.Bundle
+	bundle.Target = wall.DirSkill
+	spec.Trees = []sandbox.Tree{bundle}
+	if !w.Frames {
+		runner := w.Runner
+		runner.Target = wall.DirRunner
+		spec.Trees = append(spec.Trees, runner)
+	}
+	return nil
+}
+
+// identity runs the cell as a user of its own, with no further group.
+func identity(spec *sandbox.Spec, _ policies.Effective, w Workload) error {
+	spec.OCI.Process.User = specs.User{UID: w.UID, GID: w.UID}
+	return nil
+}
+
+// hostname hides the cell's id.
+func hostname(spec *sandbox.Spec, _ policies.Effective, _ Workload) error {
+	spec.OCI.Hostname = "skill"
+	return nil
+}

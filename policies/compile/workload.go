@@ -1,0 +1,34 @@
+package compile
+
+import (
+	"time"
+
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// The range of user ids of cells. Each live cell has one of its own, so that no two share per-user quotas.
+const (
+	MinUID = 65600
+	MaxUID = 66599
+)
+
+// Workload is what a cell is to run and for whom.
+type Workload struct {
+	CallID   string    // a ULID
+	Skill    string    // its name
+	Instance string    // the supervisor's id, [a-z0-9]
+	Host     string    // the host's boot id
+	Expires  time.Time // whoever owns the cell, it is garbage after this
+	UID      uint32    // from MinUID to MaxUID; also the gid
+
+	Image      sandbox.Image
+	OS, Arch   string   // the image's, GOOS and GOARCH words
+	Entrypoint []string // the image's own, used with Frames
+	Cmd        []string
+
+	Command []string     // what the runner starts; with Frames it replaces the image's own where it is not empty
+	Frames  bool         // the image speaks the wall itself: no runner
+	Bundle  sandbox.Tree // appears at /skill
+	Runner  sandbox.Tree // appears at /hotcell; unused with Frames
+	Env     []string     // KEY=VALUE beside the fixed ones, which it cannot replace
+}
