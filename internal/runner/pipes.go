@@ -1,0 +1,65 @@
+package runner
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// pipes are the skill's three streams. The far ends are plain descriptors: the skill must not find them non-blocking.
+type pipes struct {
+	stdin          *os.File
+	stdout, stderr *os.File
+	ends           []int
+}
+
+func openPipes() (*pipes, error) {
+	p := &pipes{}
+	var err1, err2, err3 error
+	p.stdin, err1 = p.open(1)
+	p.stdout, err2 = p.open(0)
+	p.stderr, err3 = p.open(0)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		p.closeNear()
+		p.closeFar()
+		return nil, err
+	}
+	return p, nil
+}
+
+// open makes a pipe, returns the given end and keeps the other one for the skill.
+func (p *pipes) open(near int) (*os.File, error) {
+	var fd [2]int
+	if err := syscall.Pipe2(fd[:], syscall.O_CLOEXEC); err != nil {
+		return nil, os.NewSyscallError("pipe", err)
+	}
+	p.ends = append(p.ends, fd[1-near])
+	if err := syscall.SetNonblock(fd[near], true); err != nil {
+		_ = syscall.Close(fd[near])
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fd[near]), "pipe"), nil
+}
+
+func (p *pipes) far() []uintptr {
+	fds := make([]uintptr, len(p.ends))
+	for i, fd := range p.ends {
+		fds[i] = uintptr(fd)
+	}
+	return fds
+}
+
+func (p *pipes) closeFar() {
+	for _, fd := range p.ends {
+		_ = syscall.Close(fd)
+	}
+	p.ends = nil
+}
+
+func (p *pipes) closeNear() {
+	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
