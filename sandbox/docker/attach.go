@@ -1,0 +1,88 @@
+package docker
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// stream is an attached connection: frames come out of r, stdin goes into conn.
+type stream struct {
+	conn net.Conn
+	r    *bufio.Reader
+}
+
+// attach asks the engine for a container's three streams. The engine's client would ignore ctx while it waits for the
+// answer, so the request is made here: the connection is closed when ctx ends. After attach has returned, ctx has no
+// effect any more.
+func (d *Driver) attach(ctx context.Context, id string) (*stream, error) {
+	op, cancel := context.WithTimeout(ctx, d.limits.Attach)
+	defer cancel()
+	conn, err := d.dial(op)
+	if err != nil {
+		return nil, d.attachError(ctx, err)
+	}
+	release := context.AfterFunc(op, func() { _ = conn.Close() })
+	s, err := d.hijack(op, conn, id)
+	if !release() { // ctx ended and the connection is closed, whatever hijack says
+		return nil, d.attachError(ctx, context.DeadlineExceeded)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (d *Driver) attachError(outer context.Context, err error) error {
+	if outer.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+		return d.explain(outer, "attach", context.DeadlineExceeded)
+	}
+	return d.unreachable(err)
+}
+
+func (d *Driver) hijack(ctx context.Context, conn net.Conn, id string) (*stream, error) {
+	target := url.URL{
+		Scheme: "http", Host: "docker",
+		Path:     "/v" + strings.TrimPrefix(d.system.ClientVersion(), "v") + "/containers/" + id + "/attach",
+		RawQuery: "stream=1&stdin=1&stdout=1&stderr=1",
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "text/plain")
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "tcp")
+	if err := req.Write(conn); err != nil {
+		return nil, d.attachError(ctx, err)
+	}
+	r := bufio.NewReaderSize(conn, 32<<10)
+	resp, err := http.ReadResponse(r, req)
+	if err != nil {
+		return nil, d.attachError(ctx, err)
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("attach: engine at %s: %s: %s: %w", d.host, resp.Status, words(errors.New(string(text))), sandbox.ErrUnavailable)
+	}
+	return &stream{conn: conn, r: r}, nil
+}
+
+// closeWrite delivers EOF to the container's stdin and leaves its output open.
+func (s *stream) closeWrite() error {
+	half, ok := s.conn.(interface{ CloseWrite() error })
+	if !ok {
+		return fmt.Errorf("connection %T to the engine cannot be half closed", s.conn)
+	}
+	return half.CloseWrite()
+}

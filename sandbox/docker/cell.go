@@ -1,0 +1,155 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+var (
+	errNotStarted = errors.New("cell has not started")
+	errStarted    = errors.New("cell was started before")
+	errDestroyed  = errors.New("cell is destroyed")
+)
+
+// cell is one container. It is created → started → ended, and destroyed from any of these.
+type cell struct {
+	d    *Driver
+	id   string
+	name string
+
+	stdout, stderr *buffer
+
+	mu        sync.Mutex
+	started   bool
+	destroyed bool
+	stdinDone bool               // the caller has closed stdin
+	stream    *stream            // while attached
+	unwait    context.CancelFunc // ends the wait for the exit
+
+	ended   chan struct{} // closed when the engine has told of the end
+	settled sync.Once
+	exited  chan struct{} // closed when exit and exitErr stand
+	exit    sandbox.Exit
+	exitErr error
+
+	work sync.WaitGroup // the relay and the wait
+}
+
+var _ sandbox.Sandbox = (*cell)(nil)
+
+func newCell(d *Driver, id, name string) *cell {
+	return &cell{
+		d: d, id: id, name: name, stdout: newBuffer(), stderr: newBuffer(), unwait: func() {},
+		ended: make(chan struct{}), exited: make(chan struct{}),
+	}
+}
+
+// ID returns the container's id.
+func (c *cell) ID() string { return c.id }
+
+// Stdio returns the streams. Stdout and Stderr are io.Closers too: closing one drops the rest of it, so that the other
+// goes on. Stdin can be written as soon as Start has returned.
+func (c *cell) Stdio() sandbox.Stdio {
+	return sandbox.Stdio{Stdin: (*input)(c), Stdout: c.stdout, Stderr: c.stderr}
+}
+
+// settle records how the cell ended. The first call counts.
+func (c *cell) settle(exit sandbox.Exit, err error) {
+	c.settled.Do(func() {
+		c.exit, c.exitErr = exit, err
+		close(c.exited)
+	})
+}
+
+// adopt makes an attached stream the cell's own and starts the relay, unless the cell has been destroyed meanwhile.
+func (c *cell) adopt(s *stream) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.destroyed {
+		return errDestroyed
+	}
+	c.stream = s
+	c.work.Go(func() { c.relay(s) })
+	return nil
+}
+
+// relay moves output from the engine to the readers until it ends. An end between two frames is the orderly one only if
+// the cell's exit comes with it: an engine that dies ends its connections just so.
+func (c *cell) relay(s *stream) {
+	end := io.EOF
+	if err := demux(s.r, c.stdout, c.stderr); err != nil {
+		c.d.log.Debug("cell output was cut", "cell", c.name, "err", err)
+		end = io.ErrUnexpectedEOF
+	} else if !c.endedWithin(c.d.limits.Settle) {
+		c.d.log.Debug("cell output ended without an exit", "cell", c.name)
+		end = io.ErrUnexpectedEOF
+	}
+	c.stdout.finish(end)
+	c.stderr.finish(end)
+	_ = s.conn.Close()
+}
+
+// endedWithin reports whether the engine told of the cell's end, waiting for it.
+func (c *cell) endedWithin(limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-c.ended:
+		return true
+	case <-c.exited: // found out otherwise, or not at all
+		return c.exitErr == nil
+	case <-timer.C:
+		return false
+	}
+}
+
+// disconnect closes the streams. What has been received can still be read.
+func (c *cell) disconnect() {
+	c.mu.Lock()
+	s := c.stream
+	c.mu.Unlock()
+	c.stdout.finish(io.ErrUnexpectedEOF)
+	c.stderr.finish(io.ErrUnexpectedEOF)
+	if s != nil {
+		_ = s.conn.Close()
+	}
+}
+
+// input is the cell's stdin.
+type input cell
+
+func (i *input) Write(p []byte) (int, error) {
+	i.mu.Lock()
+	s, done := i.stream, i.stdinDone
+	i.mu.Unlock()
+	switch {
+	case done:
+		return 0, io.ErrClosedPipe
+	case s == nil:
+		return 0, errNotStarted
+	}
+	n, err := s.conn.Write(p)
+	if err != nil {
+		return n, fmt.Errorf("stdin of cell %s: %w", i.name, err)
+	}
+	return n, nil
+}
+
+// Close delivers EOF to the process; before Start, as soon as it starts.
+func (i *input) Close() error {
+	i.mu.Lock()
+	s, done := i.stream, i.stdinDone
+	i.stdinDone = true
+	i.mu.Unlock()
+	if s == nil || done {
+		return nil
+	}
+	_ = s.closeWrite() // fails only when the connection is gone, and stdin with it
+	return nil
+}

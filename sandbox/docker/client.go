@@ -1,0 +1,126 @@
+package docker
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// containerAPI is what the driver asks of an engine about containers.
+type containerAPI interface {
+	ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, net *network.NetworkingConfig,
+		platform *ocispec.Platform, name string) (container.CreateResponse, error)
+	ContainerStart(ctx context.Context, id string, options container.StartOptions) error
+	ContainerWait(ctx context.Context, id string, condition container.WaitCondition) (<-chan container.WaitResponse, <-chan error)
+	ContainerInspect(ctx context.Context, id string) (container.InspectResponse, error)
+	ContainerKill(ctx context.Context, id, signal string) error
+	ContainerRemove(ctx context.Context, id string, options container.RemoveOptions) error
+	ContainerList(ctx context.Context, options container.ListOptions) ([]container.Summary, error)
+	CopyToContainer(ctx context.Context, id, dir string, content io.Reader, options container.CopyToContainerOptions) error
+}
+
+// volumeAPI is what the driver asks of an engine about volumes.
+type volumeAPI interface {
+	VolumeInspect(ctx context.Context, name string) (volume.Volume, error)
+	VolumeList(ctx context.Context, options volume.ListOptions) (volume.ListResponse, error)
+	VolumeRemove(ctx context.Context, name string, force bool) error
+}
+
+// systemAPI is what the driver asks of an engine about itself.
+type systemAPI interface {
+	Info(ctx context.Context) (system.Info, error)
+	ClientVersion() string
+	Close() error
+}
+
+// dialer opens a raw connection to the engine, for attach.
+type dialer func(ctx context.Context) (net.Conn, error)
+
+// idleConns is how many connections are kept for reuse: about one for each concurrent request.
+const idleConns = 64
+
+type connection struct {
+	client *client.Client
+	dial   dialer
+	host   string
+}
+
+// connect makes the client. It has no overall timeout, which would cut waits; each request has a deadline instead.
+func connect(host string) (*connection, error) {
+	if host == "" {
+		host = os.Getenv(client.EnvOverrideHost)
+	}
+	if host == "" {
+		host = client.DefaultDockerHost
+	}
+	scheme, _, _ := strings.Cut(host, "://")
+	if scheme == "ssh" {
+		return nil, fmt.Errorf("docker host %s: ssh is not spoken here: forward the socket (ssh -L) and set DOCKER_HOST to it", host)
+	}
+	c := &connection{host: host}
+	var opts []client.Opt
+	if scheme != "unix" {
+		opts = append(opts, client.WithTLSClientConfigFromEnv())
+	}
+	opts = append(opts, client.WithHost(host), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation(), c.tune)
+	cl, err := client.NewClientWithOpts(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("docker host %q: %w", host, err)
+	}
+	c.client = cl
+	return c, nil
+}
+
+// tune runs as the client's last option: it widens the pool and keeps a dialer that, unlike the client's own, honours ctx
+// during a TLS handshake too.
+func (c *connection) tune(cl *client.Client) error {
+	transport, ok := cl.HTTPClient().Transport.(*http.Transport)
+	if !ok {
+		return fmt.Errorf("unexpected transport %T", cl.HTTPClient().Transport)
+	}
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = idleConns, idleConns
+	transport.IdleConnTimeout = 30 * time.Second
+	u, err := client.ParseHostURL(cl.DaemonHost())
+	if err != nil {
+		return err
+	}
+	c.dial = rawDialer(transport.DialContext, u, transport.TLSClientConfig)
+	return nil
+}
+
+func rawDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error), u *url.URL, cfg *tls.Config) dialer {
+	proto := u.Scheme
+	if proto == "http" || proto == "https" {
+		proto = "tcp"
+	}
+	return func(ctx context.Context) (net.Conn, error) {
+		conn, err := dial(ctx, proto, u.Host)
+		if err != nil || cfg == nil {
+			return conn, err
+		}
+		cfg := cfg.Clone()
+		if cfg.ServerName == "" {
+			cfg.ServerName = u.Hostname()
+		}
+		secure := tls.Client(conn, cfg)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		return secure, nil
+	}
+}

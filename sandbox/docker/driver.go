@@ -1,0 +1,133 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/hotcell/hotcell/sandbox"
+	"golang.org/x/sync/singleflight"
+)
+
+// Options configure a [Driver].
+type Options struct {
+	Host     string       // "unix:///run/docker.sock", "tcp://host:2376"; "" reads DOCKER_HOST and its companions
+	Instance string       // the supervisor's id, the value of [sandbox.LabelInstance]
+	Log      *slog.Logger // nil discards
+	Timeouts Timeouts
+}
+
+// Timeouts bound each request to the engine. A zero field takes the default.
+type Timeouts struct {
+	Info    time.Duration // facts about the engine; 10 s
+	Create  time.Duration // 30 s
+	Attach  time.Duration // until the engine has answered the attach, and the wait; 10 s
+	Start   time.Duration // 30 s
+	Kill    time.Duration // an engine takes up to 12 s of its own; 15 s
+	Remove  time.Duration // one try; 30 s
+	Destroy time.Duration // all tries together, where the caller sets no deadline; 60 s
+	List    time.Duration // and inspecting a volume; 10 s
+	Inspect time.Duration // a container after its end; 2 s
+	Settle  time.Duration // from the end of the streams to the engine's word of the exit; 10 s
+	Fill    time.Duration // filling one volume; 60 s
+	Stale   time.Duration // age after which an unfinished fill is nobody's; 2 min, more than Fill
+}
+
+func (t Timeouts) withDefaults() Timeouts {
+	for _, f := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&t.Info, 10 * time.Second},
+		{&t.Create, 30 * time.Second},
+		{&t.Attach, 10 * time.Second},
+		{&t.Start, 30 * time.Second},
+		{&t.Kill, 15 * time.Second},
+		{&t.Remove, 30 * time.Second},
+		{&t.Destroy, time.Minute},
+		{&t.List, 10 * time.Second},
+		{&t.Inspect, 2 * time.Second},
+		{&t.Settle, 10 * time.Second},
+		{&t.Fill, time.Minute},
+		{&t.Stale, 2 * time.Minute},
+	} {
+		if *f.field <= 0 {
+			*f.field = f.value
+		}
+	}
+	return t
+}
+
+// Driver makes cells on one engine. It is safe for concurrent use.
+type Driver struct {
+	host     string
+	instance string
+	log      *slog.Logger
+	limits   Timeouts
+
+	containers containerAPI
+	volumes    volumeAPI
+	system     systemAPI
+	dial       dialer
+
+	facts factCache
+
+	ctx    context.Context // of work that outlives a call: fills
+	cancel context.CancelFunc
+	fills  singleflight.Group
+	mu     sync.Mutex
+	ready  map[string]string // volume name → id of the lock under which it was filled
+	closed bool
+	work   sync.WaitGroup // fills in flight
+}
+
+var _ sandbox.Driver = (*Driver)(nil)
+
+// New makes a driver. It reads the environment and checks the host's syntax, and connects with the first request.
+func New(opts Options) (*Driver, error) {
+	conn, err := connect(opts.Host)
+	if err != nil {
+		return nil, err
+	}
+	log := opts.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Driver{
+		host: conn.host, instance: opts.Instance, log: log, limits: opts.Timeouts.withDefaults(),
+		containers: conn.client, volumes: conn.client, system: conn.client, dial: conn.dial,
+		ctx: ctx, cancel: cancel, ready: make(map[string]string),
+	}, nil
+}
+
+// Name returns "docker".
+func (d *Driver) Name() string { return "docker" }
+
+// Host returns the engine's address, for messages.
+func (d *Driver) Host() string { return d.host }
+
+// Close ends fills in flight and closes idle connections. Cells are not touched.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.cancel()
+	d.work.Wait()
+	return d.system.Close()
+}
+
+var errClosed = errors.New("docker driver is closed")
+
+// begin counts a fill in, unless the driver is closed.
+func (d *Driver) begin() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return errClosed
+	}
+	d.work.Add(1)
+	return nil
+}

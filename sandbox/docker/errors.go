@@ -1,0 +1,78 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/client"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// unsupported names what a spec asks for and this driver does not do.
+func unsupported(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), sandbox.ErrUnsupported)
+}
+
+// explain turns a client's error into one that the contract knows. what is the request in words ("create cell x"); outer
+// is the caller's context, whose own end is reported as such and not blamed on the engine.
+func (d *Driver) explain(outer context.Context, what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		if outer.Err() != nil {
+			return fmt.Errorf("%s: %w", what, context.Cause(outer))
+		}
+		return fmt.Errorf("%s: no answer from %s in time: %w", what, d.host, sandbox.ErrUnavailable)
+	case client.IsErrConnectionFailed(err):
+		return d.unreachable(err)
+	case errdefs.IsNotFound(err):
+		return fmt.Errorf("%s: %s: %w", what, words(err), sandbox.ErrNotFound)
+	case errdefs.IsInvalidArgument(err):
+		return unsupported("%s: engine at %s: %s", what, d.host, words(err))
+	case errdefs.IsInternal(err), errdefs.IsUnavailable(err):
+		return fmt.Errorf("%s: engine at %s: %s: %w", what, d.host, words(err), sandbox.ErrUnavailable)
+	}
+	return fmt.Errorf("%s: %s", what, words(err))
+}
+
+// gone reports that the engine could not be reached, as against having answered with an error.
+func gone(err error) bool {
+	return client.IsErrConnectionFailed(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// words is the engine's own message on one line, of bounded length.
+func words(err error) string {
+	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
+	text = strings.Join(strings.Fields(text), " ")
+	const most = 500
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
+}
+
+// unreachable says what to do about an engine that cannot be reached.
+func (d *Driver) unreachable(err error) error {
+	advice := "start it, or set DOCKER_HOST"
+	if errors.Is(err, os.ErrPermission) {
+		advice = "run as a user who may open it, or set DOCKER_HOST"
+	}
+	return fmt.Errorf("no engine answers at %s%s: %s: %w", d.host, reason(err), advice, sandbox.ErrUnavailable)
+}
+
+// reason is what a connection failure says beside the host's name, in brackets: " (permission denied)".
+func reason(err error) string {
+	text := words(err)
+	if strings.HasPrefix(text, "Cannot connect to the Docker daemon at") {
+		return ""
+	}
+	if i := strings.LastIndex(text, ": dial "); i >= 0 {
+		text = text[i+2:]
+	}
+	return " (" + strings.TrimPrefix(text, "error during connect: ") + ")"
+}

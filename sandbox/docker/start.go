@@ -1,0 +1,166 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// Start attaches, registers the wait, and only then starts the process, so that neither its first byte nor its exit can
+// be missed. When it fails, or ctx ends, the engine may still start the container later: Destroy kills it then.
+func (c *cell) Start(ctx context.Context) error {
+	if err := c.claim(); err != nil {
+		return fmt.Errorf("start cell %s: %w", c.name, err)
+	}
+	if err := c.start(ctx); err != nil {
+		c.mu.Lock()
+		unwait := c.unwait
+		c.mu.Unlock()
+		c.settle(sandbox.Exit{}, err)
+		unwait()
+		c.disconnect()
+		return err
+	}
+	c.mu.Lock()
+	s, closed := c.stream, c.stdinDone
+	c.mu.Unlock()
+	if closed {
+		_ = s.closeWrite()
+	}
+	return nil
+}
+
+func (c *cell) claim() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.destroyed:
+		return errDestroyed
+	case c.started:
+		return errStarted
+	}
+	c.started = true
+	return nil
+}
+
+func (c *cell) start(ctx context.Context) error {
+	s, err := c.d.attach(ctx, c.id)
+	if err != nil {
+		return fmt.Errorf("start cell %s: %w", c.name, err)
+	}
+	if err := c.adopt(s); err != nil {
+		_ = s.conn.Close()
+		return fmt.Errorf("start cell %s: %w", c.name, err)
+	}
+	if err := c.watch(ctx); err != nil {
+		return err
+	}
+	op, cancel := context.WithTimeout(ctx, c.d.limits.Start)
+	defer cancel()
+	if err := c.d.containers.ContainerStart(op, c.id, container.StartOptions{}); err != nil {
+		if gone(err) {
+			return c.d.explain(ctx, "start cell "+c.name, err)
+		}
+		return startError(err)
+	}
+	return nil
+}
+
+// startError reads the engine's words: its status tells nothing, and its exit code is not in the answer.
+func startError(err error) *sandbox.StartError {
+	text := words(err)
+	e := &sandbox.StartError{Message: text, OOM: strings.Contains(text, "OOM-killed")}
+	switch {
+	case contains(text, "permission denied", "is a directory", "not a directory", "exec format error"):
+		e.ExitCode = 126
+	case contains(text, "executable file not found", "no such file or directory"):
+		e.ExitCode = 127
+	}
+	return e
+}
+
+func contains(text string, parts ...string) bool {
+	for _, s := range parts {
+		if strings.Contains(text, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// watch registers for the next exit and starts the goroutine that waits for it. The condition must be next-exit: a
+// container that has not started yet is "not-running" already.
+func (c *cell) watch(ctx context.Context) error {
+	waitCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w, err := c.register(waitCtx, ctx, container.WaitConditionNextExit)
+	if err != nil {
+		cancel()
+		return c.d.explain(ctx, "wait for cell "+c.name, err)
+	}
+	if !c.begin(cancel, func() { c.await(waitCtx, w) }) {
+		cancel()
+		_, _ = w.take()
+		return fmt.Errorf("start cell %s: %w", c.name, errDestroyed)
+	}
+	return nil
+}
+
+// begin runs await in a goroutine that Destroy waits for, unless the cell is destroyed.
+func (c *cell) begin(cancel context.CancelFunc, await func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.destroyed {
+		return false
+	}
+	c.unwait = cancel
+	c.work.Go(func() {
+		defer cancel()
+		await()
+	})
+	return true
+}
+
+// registration is a wait that the engine has acknowledged. Exactly one value comes, and must be taken.
+type registration struct {
+	result <-chan container.WaitResponse
+	err    <-chan error
+}
+
+func (r registration) take() (container.WaitResponse, error) {
+	select {
+	case res := <-r.result:
+		return res, nil
+	case err := <-r.err:
+		return container.WaitResponse{}, err
+	}
+}
+
+// register asks the engine to tell when the condition holds. It returns when the engine has acknowledged; until then it
+// gives up when time is up or early ends. The wait itself lasts as long as ctx.
+func (c *cell) register(ctx, early context.Context, condition container.WaitCondition) (registration, error) {
+	reg, cancel := context.WithCancel(ctx)
+	guard, unguard := context.WithTimeout(early, c.d.limits.Attach)
+	defer unguard()
+	release := context.AfterFunc(guard, cancel)
+	result, errs := c.d.containers.ContainerWait(reg, c.id, condition)
+	w := registration{result, errs}
+	if !release() {
+		cancel()
+		_, _ = w.take()
+		return registration{}, context.DeadlineExceeded
+	}
+	select {
+	case err := <-errs:
+		if err == nil {
+			err = errors.New("wait ended at once")
+		}
+		cancel()
+		return registration{}, err
+	default:
+		return w, nil
+	}
+}
