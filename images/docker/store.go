@@ -1,0 +1,138 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/client"
+	"github.com/hotcell/hotcell/images"
+	"golang.org/x/sync/singleflight"
+)
+
+// Options configure a [Store].
+type Options struct {
+	Host     string // "unix:///run/docker.sock", "tcp://host:2376"; "" reads DOCKER_HOST and its companions
+	Timeouts Timeouts
+}
+
+// Timeouts bound the requests to the engine. A zero field takes the default.
+type Timeouts struct {
+	Inspect time.Duration // of an image, and of the engine; 10 s
+	Pull    time.Duration // the whole of one; 10 min
+}
+
+// imageAPI is what the store asks of an engine.
+type imageAPI interface {
+	ImageInspect(ctx context.Context, ref string, options ...client.ImageInspectOption) (image.InspectResponse, error)
+	ImagePull(ctx context.Context, ref string, options image.PullOptions) (io.ReadCloser, error)
+	Info(ctx context.Context) (system.Info, error)
+	Close() error
+}
+
+// Store resolves images on one engine. It is safe for concurrent use.
+type Store struct {
+	host   string
+	engine imageAPI
+	limits Timeouts
+
+	ctx    context.Context // of pulls, which outlive their callers
+	cancel context.CancelFunc
+	pulls  singleflight.Group
+
+	mu       sync.Mutex
+	closed   bool
+	work     sync.WaitGroup // pulls in flight
+	platform *platform      // the engine's, once known
+}
+
+// platform is an operating system and an architecture in Go's words.
+type platform struct{ os, arch string }
+
+func (p platform) String() string { return p.os + "/" + p.arch }
+
+var _ images.Store = (*Store)(nil)
+
+// New makes a store. It reads the environment and checks the host's syntax, and connects with the first request.
+func New(opts Options) (*Store, error) {
+	host := opts.Host
+	if host == "" {
+		host = os.Getenv(client.EnvOverrideHost)
+	}
+	if host == "" {
+		host = client.DefaultDockerHost
+	}
+	cl, err := connect(host)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{host: host, engine: cl, limits: opts.Timeouts}
+	if s.limits.Inspect <= 0 {
+		s.limits.Inspect = 10 * time.Second
+	}
+	if s.limits.Pull <= 0 {
+		s.limits.Pull = 10 * time.Minute
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// connect makes a client without an overall timeout, which would cut pulls.
+func connect(host string) (*client.Client, error) {
+	var opts []client.Opt
+	scheme, _, _ := strings.Cut(host, "://")
+	switch scheme {
+	case "ssh":
+		return nil, fmt.Errorf("docker host %s: ssh is not spoken here: forward the socket (ssh -L) and set DOCKER_HOST to it", host)
+	case "unix":
+	default:
+		opts = append(opts, client.WithTLSClientConfigFromEnv())
+	}
+	opts = append(opts, client.WithHost(host), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation(), widen)
+	cl, err := client.NewClientWithOpts(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("docker host %q: %w", host, err)
+	}
+	return cl, nil
+}
+
+// widen keeps more connections for reuse than the client's default of two.
+func widen(cl *client.Client) error {
+	transport, ok := cl.HTTPClient().Transport.(*http.Transport)
+	if !ok {
+		return fmt.Errorf("unexpected transport %T", cl.HTTPClient().Transport)
+	}
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 16, 16
+	transport.IdleConnTimeout = 30 * time.Second
+	return nil
+}
+
+// Close ends pulls in flight and closes idle connections.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.work.Wait()
+	return s.engine.Close()
+}
+
+var errClosed = errors.New("image store is closed")
+
+func (s *Store) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	s.work.Add(1)
+	return nil
+}
