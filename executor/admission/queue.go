@@ -1,0 +1,186 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrFull: as many calls wait as may.
+var ErrFull = errors.New("the queue is full")
+
+// TooLargeError says that a request could not be admitted even if nothing else ran.
+type TooLargeError struct{ Asked, Budget int64 } // bytes
+
+// Error names both amounts.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the call reserves %d bytes of memory, all cells together may have %d", e.Asked, e.Budget)
+}
+
+// Options size a [Queue]. All are positive.
+type Options struct {
+	Cells   int       // admitted at once
+	Memory  int64     // bytes reserved at once
+	Waiting int       // calls that may wait
+	Depth   func(int) // told the number that waits whenever it changes; may be nil; must not call the queue
+}
+
+// Queue admits calls. It is safe for concurrent use.
+type Queue struct {
+	opts Options
+
+	mu      sync.Mutex
+	cells   int
+	memory  int64
+	waiting int
+	lanes   []*lane // principals with waiters, in the order of their turns
+}
+
+// lane is one principal's waiters, first come first served.
+type lane struct {
+	principal string
+	waiters   []*waiter
+}
+
+type waiter struct {
+	memory   int64
+	admitted chan struct{} // buffered: the share is taken
+}
+
+// New returns an empty queue.
+func New(opts Options) *Queue { return &Queue{opts: opts} }
+
+// Acquire waits for a share of one cell and memory bytes. Principals take turns, and within one the first comes first; the
+// one whose turn it is is never overtaken, so that large requests are not starved by small ones. It fails with [ErrFull], a
+// [*TooLargeError], or ctx's error.
+func (q *Queue) Acquire(ctx context.Context, principal string, memory int64) (*Ticket, error) {
+	w, err := q.enter(principal, memory)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-w.admitted:
+		return &Ticket{q: q, memory: memory}, nil
+	case <-ctx.Done():
+		if !q.leave(principal, w) { // admitted in the same moment: give it back
+			<-w.admitted
+			q.release(memory)
+		}
+		return nil, ctx.Err()
+	}
+}
+
+func (q *Queue) enter(principal string, memory int64) (*waiter, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := &waiter{memory: memory, admitted: make(chan struct{}, 1)}
+	switch {
+	case memory > q.opts.Memory:
+		return nil, &TooLargeError{Asked: memory, Budget: q.opts.Memory}
+	case q.waiting == 0 && q.fits(memory):
+		q.take(w)
+		return w, nil
+	case q.waiting >= q.opts.Waiting:
+		return nil, ErrFull
+	}
+	q.lane(principal).push(w)
+	q.count(+1)
+	return w, nil
+}
+
+func (q *Queue) lane(principal string) *lane {
+	for _, l := range q.lanes {
+		if l.principal == principal {
+			return l
+		}
+	}
+	l := &lane{principal: principal}
+	q.lanes = append(q.lanes, l)
+	return l
+}
+
+func (l *lane) push(w *waiter) { l.waiters = append(l.waiters, w) }
+
+// leave takes a waiter out, and reports whether it still waited.
+func (q *Queue) leave(principal string, w *waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, l := range q.lanes {
+		if l.principal != principal {
+			continue
+		}
+		for j, x := range l.waiters {
+			if x == w {
+				l.waiters = append(l.waiters[:j], l.waiters[j+1:]...)
+				if len(l.waiters) == 0 {
+					q.lanes = append(q.lanes[:i], q.lanes[i+1:]...)
+				}
+				q.count(-1)
+				q.admit() // whoever stood behind may fit
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (q *Queue) fits(memory int64) bool {
+	return q.cells < q.opts.Cells && q.memory+memory <= q.opts.Memory
+}
+
+func (q *Queue) take(w *waiter) {
+	q.cells++
+	q.memory += w.memory
+	w.admitted <- struct{}{}
+}
+
+// admit hands shares to waiters while they fit, a principal at a time.
+func (q *Queue) admit() {
+	for len(q.lanes) > 0 {
+		l := q.lanes[0]
+		w := l.waiters[0]
+		if !q.fits(w.memory) {
+			return
+		}
+		l.waiters = l.waiters[1:]
+		q.lanes = q.lanes[1:]
+		if len(l.waiters) > 0 {
+			q.lanes = append(q.lanes, l) // its next turn comes after everybody else's
+		}
+		q.count(-1)
+		q.take(w)
+	}
+}
+
+func (q *Queue) count(d int) {
+	q.waiting += d
+	if q.opts.Depth != nil {
+		q.opts.Depth(q.waiting)
+	}
+}
+
+func (q *Queue) release(memory int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.cells--
+	q.memory -= memory
+	q.admit()
+}
+
+// Held returns how many cells and how much memory are handed out.
+func (q *Queue) Held() (cells int, memory int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.cells, q.memory
+}
+
+// Ticket is an admitted call's share.
+type Ticket struct {
+	q      *Queue
+	memory int64
+	once   sync.Once
+}
+
+// Release gives the share back. Only the first call does anything.
+func (t *Ticket) Release() { t.once.Do(func() { t.q.release(t.memory) }) }

@@ -1,0 +1,152 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestPrincipalsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options{Cells: 1, Memory: 100, Waiting: 100})
+		first, err := q.Acquire(t.Context(), "a", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order []string
+		var wg sync.WaitGroup
+		for _, name := range []string{"a1", "a2", "a3", "b1", "c1", "b2"} {
+			wg.Go(func() {
+				ticket, err := q.Acquire(t.Context(), name[:1], 1)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, name)
+				mu.Unlock()
+				ticket.Release()
+			})
+			synctest.Wait() // they queue in this order
+		}
+		first.Release()
+		wg.Wait()
+		if got, want := strings.Join(order, " "), "a1 b1 c1 a2 b2 a3"; got != want {
+			t.Errorf("order = %s, want %s", got, want)
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	q := New(Options{Cells: 1, Memory: 100, Waiting: 0})
+	var large *TooLargeError
+	if _, err := q.Acquire(t.Context(), "", 101); !errors.As(err, &large) || large.Budget != 100 {
+		t.Errorf("too large: %v", err)
+	}
+	ticket, err := q.Acquire(t.Context(), "", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Acquire(t.Context(), "", 1); !errors.Is(err, ErrFull) {
+		t.Errorf("full: %v", err)
+	}
+	ticket.Release()
+	ticket.Release()
+	if cells, memory := q.Held(); cells != 0 || memory != 0 {
+		t.Errorf("after two releases %d cells and %d bytes are held, want none", cells, memory)
+	}
+}
+
+func TestALargeRequestIsNotOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options{Cells: 10, Memory: 100, Waiting: 10})
+		held, _ := q.Acquire(t.Context(), "a", 60)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var order []int64
+		for _, m := range []int64{80, 10} {
+			wg.Go(func() {
+				ticket, err := q.Acquire(t.Context(), fmt.Sprint(m), m)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, m)
+				mu.Unlock()
+				ticket.Release()
+			})
+			synctest.Wait()
+		}
+		if len(order) != 0 {
+			t.Errorf("%v were admitted before the one that was first", order)
+		}
+		held.Release()
+		wg.Wait()
+	})
+}
+
+func TestWaitersEndWithTheirContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		depth := 0
+		q := New(Options{Cells: 1, Memory: 100, Waiting: 10, Depth: func(n int) { depth = n }})
+		held, _ := q.Acquire(t.Context(), "", 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := q.Acquire(ctx, "", 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error = %v, want the deadline", err)
+		}
+		if depth != 0 {
+			t.Errorf("%d still wait", depth)
+		}
+		held.Release()
+	})
+}
+
+// Whatever happens in whatever order, the queue never hands out more than it has, and it ends empty.
+func TestNeverMoreThanItHas(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		opts := Options{
+			Cells:   rapid.IntRange(1, 4).Draw(rt, "cells"),
+			Memory:  rapid.Int64Range(10, 50).Draw(rt, "memory"),
+			Waiting: rapid.IntRange(0, 8).Draw(rt, "waiting"),
+		}
+		q := New(opts)
+		n := rapid.IntRange(1, 30).Draw(rt, "calls")
+		var wg sync.WaitGroup
+		for i := range n {
+			memory := rapid.Int64Range(1, 60).Draw(rt, "m")
+			impatient := rapid.Bool().Draw(rt, "impatient")
+			wg.Go(func() {
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				if impatient {
+					cancel()
+				}
+				ticket, err := q.Acquire(ctx, fmt.Sprint(i%3), memory)
+				if err != nil {
+					return
+				}
+				if cells, held := q.Held(); cells > opts.Cells || held > opts.Memory {
+					t.Errorf("%d cells and %d bytes are out of %+v", cells, held, opts)
+				}
+				ticket.Release()
+			})
+		}
+		wg.Wait()
+		if cells, memory := q.Held(); cells != 0 || memory != 0 {
+			t.Errorf("%d cells and %d bytes are left", cells, memory)
+		}
+	})
+}

@@ -1,0 +1,192 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"runtime/debug"
+	"time"
+
+	"github.com/hotcell/hotcell/executor/relay"
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/cleanup"
+	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/wall"
+)
+
+// serve is one call from its acceptance to its one answer. What it made is undone in the background: the answer never
+// waits for the clean-up.
+func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse {
+	began := time.Now()
+	out := s.survive(ctx, c, inputs, w)
+	answer := response(c, out.result, time.Since(began), out.fail)
+	if s.cfg.EmbedEvents {
+		embed(answer, c)
+	}
+	s.finish(c, answer)
+	return answer
+}
+
+// survive is [Supervisor.live] for a supervisor that outlives its own faults: a panic costs the call that met it, and what
+// that call held, and no other.
+func (s *Supervisor) survive(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) (out outcome) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Error("a call met a fault of hotcell's own", "call", c.id, "panic", r, "stack", string(debug.Stack()))
+			c.to(control.Stopping)
+			out = outcome{fail: a2e.Errorf(a2e.RuntimeError, "internal error").Because(a2e.ReasonInternal)}
+		}
+	}()
+	return s.live(ctx, c, inputs, w)
+}
+
+// outcome is how a call ended: fail is nil for success, result is what the skill gave, if anything.
+type outcome struct {
+	result *wall.Result
+	fail   *a2e.Error
+}
+
+// live is the life of a call: plan, admit, make a cell, hand in, follow, classify. Each step that makes something puts
+// its undoing on the stack in the next line.
+func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) outcome {
+	p, fail := s.plan(c)
+	if fail != nil {
+		return outcome{fail: fail}
+	}
+	c.update(func(v *control.Call) { v.Skill = p.skill.Name })
+
+	var undo cleanup.Stack
+	defer s.undo(&undo) // nothing is left on it once a cell has taken it over
+	queued := time.Now()
+	ticket, caps, fail := s.admit(ctx, c, int64(p.policy.Limits.Memory))
+	s.watch.Phase("queue", time.Since(queued))
+	if fail != nil {
+		return outcome{fail: fail}
+	}
+	undo.Add("ticket", func(context.Context) error { ticket.Release(); return nil })
+
+	c.to(control.Preparing)
+	preparing := time.Now()
+	spec, fail := s.prepare(ctx, c, p, caps.Arch, &undo)
+	s.watch.Phase("prepare", time.Since(preparing))
+	if fail != nil {
+		return outcome{fail: fail}
+	}
+
+	c.to(control.Starting)
+	deadline := time.Now().Add(p.policy.Timeout)
+	c.update(func(v *control.Call) { v.Started, v.Deadline = time.Now(), deadline })
+	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errDeadline)
+	defer cancel()
+	cl, fail := s.start(ctx, c, p, spec, &undo)
+	if fail != nil {
+		c.to(control.Stopping)
+		return outcome{fail: fail}
+	}
+	return s.run(ctx, c, p, cl, inputs, w)
+}
+
+var errDeadline = errors.New("the call's deadline passed")
+
+// run hands the request to a started cell, follows it to its end and retires it. All events are delivered before it
+// returns: a listener that reads slowly delays its own answer, never the cell.
+func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, inputs fs.FS, w a2e.EventWriter) outcome {
+	r := relay.New(relay.Options{
+		ReqID: c.req.ID, Output: int64(p.policy.Limits.Output), Out: int64(p.policy.Limits.Out), Frames: p.skill.Run.Frames,
+		Deliver: s.deliver(c, w),
+	})
+	delivered := make(chan struct{})
+	s.tidying.Go(func() { r.Read(cl.stdio.Stdout) })
+	s.tidying.Go(func() { defer close(delivered); r.Deliver(c.listener) })
+	if p.skill.Run.Frames {
+		c.to(control.Running) // no runner announces itself
+	}
+	running := time.Now()
+	var f facts
+	defer func() {
+		s.retire(c, cl, f)
+		r.Close()
+		<-delivered
+	}()
+	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, s.handIn(ctx, cl, c, p, inputs))
+	s.watch.Phase("run", time.Since(running))
+	c.to(control.Stopping)
+	return s.judge(&f, c, p, r)
+}
+
+// judge turns the facts of an end into the outcome.
+func (s *Supervisor) judge(f *facts, c *call, p *plan, r *relay.Relay) outcome {
+	f.Memory, f.Timeout = p.policy.Limits.Memory.String(), p.policy.Timeout.String()
+	fail := classify(*f)
+	if fail == nil {
+		if fail = checkOutput(p.skill, f.Result); fail != nil {
+			return outcome{fail: fail}
+		}
+	}
+	n := notes(*f)
+	if fail != nil {
+		addNotes(fail, n)
+	} else if len(n) > 0 {
+		r.Say("warn", "the result stands, though its cell did not end well: %v", n)
+	}
+	if len(n) > 0 {
+		c.update(func(v *control.Call) { v.Notes = n })
+	}
+	return outcome{result: f.Result, fail: fail}
+}
+
+// deliver keeps each event within bounds and hands it on, to a listener that wants events while the skill runs.
+func (s *Supervisor) deliver(c *call, w a2e.EventWriter) func(context.Context, *a2e.Event) {
+	listens := w != nil && c.req.Streams()
+	return func(ctx context.Context, ev *a2e.Event) {
+		c.keep(ev)
+		if !listens {
+			return
+		}
+		if err := w.WriteEvent(ctx, ev); err != nil {
+			listens = false
+			s.log.Debug("nobody listens to a call's events", "call", c.id, "error", err)
+		}
+	}
+}
+
+// logEnd logs how a call ended. A skill's own words are the caller's business and may repeat its arguments: they stay out.
+func (s *Supervisor) logEnd(c *call, e *a2e.Error) {
+	view, _ := c.snapshot()
+	l := s.log.With("call", c.id, "skill", clip(view.Skill, 80))
+	switch {
+	case e == nil:
+		l.Info("call ended", "code", "ok")
+	case e.Code == a2e.SkillError || e.Code == a2e.SchemaViolation:
+		l.Info("call ended", "code", e.Code, "reason", e.Reason())
+	default:
+		l.Info("call ended", "code", e.Code, "reason", e.Reason(), "error", clip(e.Message, 300), "cause", errors.Unwrap(e))
+	}
+}
+
+// finish records the end: state, answer, metrics.
+func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) {
+	code, reason, state := "ok", "", control.Succeeded
+	if e := answer.Error; e != nil {
+		code, reason, state = string(e.Code), e.Reason(), control.Failed
+		if reason == a2e.ReasonCancelled {
+			state = control.Canceled
+		}
+	}
+	s.logEnd(c, answer.Error)
+	if !c.to(state) {
+		s.log.Error("a call skipped a state", "call", c.id, "to", state)
+	}
+	var skill string
+	c.update(func(v *control.Call) {
+		v.Ended = time.Now()
+		if answer.Error != nil {
+			v.Code, v.Reason = answer.Error.Code, reason
+		}
+		skill = v.Skill
+	})
+	c.end(answer)
+	s.calls.ended(c, time.Now())
+	s.watch.CallEnded(skill, code, reason)
+	s.watch.InFlight(s.calls.inFlight())
+}

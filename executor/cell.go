@@ -1,0 +1,125 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/cleanup"
+	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/wall"
+	"github.com/hotcell/hotcell/policies/compile"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// expiry is how long after its deadline a cell is garbage for whoever finds it.
+const expiry = 5 * time.Minute
+
+// cell is a sandbox that has started, with what belongs to it until it is destroyed.
+type cell struct {
+	box   sandbox.Sandbox
+	stdio sandbox.Stdio
+	lines *wall.Writer
+	undo  cleanup.Step // gives back what the cell held, once it is destroyed
+
+	ctx    context.Context // ends when the cell is destroyed
+	cancel context.CancelFunc
+	exited chan struct{} // closed once the engine said how the cell ended
+	exit   sandbox.Exit
+	lost   error // the engine did not say
+}
+
+// prepare pins the image, takes a user id and compiles the spec.
+func (s *Supervisor) prepare(ctx context.Context, c *call, p *plan, arch string, undo *cleanup.Stack) (*sandbox.Spec, *a2e.Error) {
+	img, fail := s.image(ctx, p.skill)
+	if fail != nil {
+		return nil, fail
+	}
+	runner, err := s.cfg.Runner(arch)
+	if err != nil {
+		return nil, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
+	}
+	uid, release, err := s.uids.acquire()
+	if err != nil {
+		return nil, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonInternal).Transient()
+	}
+	undo.Add("user id", func(context.Context) error { release(); return nil })
+	spec, err := compile.Compile(p.policy, s.workload(c, p, img, runner, uid))
+	if err != nil {
+		return nil, a2e.Errorf(a2e.RuntimeError, "skill %q: %w", p.skill.Name, err).Because(a2e.ReasonUnsupported)
+	}
+	return spec, nil
+}
+
+func (s *Supervisor) workload(c *call, p *plan, img images.Image, runner sandbox.Tree, uid uint32) compile.Workload {
+	return compile.Workload{
+		CallID: c.id, Skill: p.skill.Name, Instance: s.cfg.Instance, Host: s.cfg.Host,
+		Expires: time.Now().Add(p.policy.Timeout + expiry), UID: uid,
+		Image: sandbox.Image{ID: img.ID, Env: img.Env, Volumes: img.Volumes},
+		OS:    img.OS, Arch: img.Arch, Entrypoint: img.Entrypoint, Cmd: img.Cmd,
+		Command: p.skill.Run.Command, Frames: p.skill.Run.Frames,
+		Bundle: sandbox.Tree{Name: "bundle", Digest: p.skill.Bundle.Digest, Target: wall.DirSkill, FS: p.skill.Bundle.FS},
+		Runner: runner,
+	}
+}
+
+// start makes the cell and starts it, all before the deadline. On failure nothing of it is left, or it is being undone.
+func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.Spec, undo *cleanup.Stack) (*cell, *a2e.Error) {
+	began := time.Now()
+	box, err := s.cfg.Driver.Create(ctx, spec)
+	if err != nil {
+		return nil, s.startFailure(ctx, p, err)
+	}
+	s.watch.CellCreated()
+	c.update(func(v *control.Call) { v.Cell = box.ID() })
+	cl := &cell{box: box, undo: undo.Release(), exited: make(chan struct{})}
+	cl.ctx, cl.cancel = context.WithCancel(s.base)
+	if err := box.Start(ctx); err != nil {
+		s.retire(c, cl, facts{})
+		return nil, s.startFailure(ctx, p, err)
+	}
+	cl.stdio = box.Stdio()
+	cl.lines = wall.NewWriter(cl.stdio.Stdin)
+	s.tidying.Go(func() { s.observe(cl) })
+	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr) })
+	s.watch.Phase("start", time.Since(began))
+	return cl, nil
+}
+
+// startFailure classifies an error of create or start. The caller's cancellation and the deadline come first: they are
+// what made the engine call fail.
+func (s *Supervisor) startFailure(ctx context.Context, p *plan, err error) *a2e.Error {
+	f := facts{Memory: p.policy.Limits.Memory.String(), Timeout: p.policy.Timeout.String()}
+	var start *sandbox.StartError
+	switch {
+	case context.Cause(ctx) == errDeadline:
+		f.Deadline = true
+	case ctx.Err() != nil:
+		f.Cancelled, f.Canceller = true, canceller(ctx)
+	case errors.As(err, &start):
+		f.Start = err
+	default:
+		return s.engineError(err)
+	}
+	return classify(f)
+}
+
+// observe waits for the engine's word about how the cell ended.
+func (s *Supervisor) observe(cl *cell) {
+	cl.exit, cl.lost = cl.box.Wait(cl.ctx)
+	close(cl.exited)
+}
+
+// stderr logs the little that a runner may say there. The skill's own stderr does not come this way.
+func (s *Supervisor) stderr(c *call, r io.Reader) {
+	var b [4096]byte
+	n, _ := io.ReadFull(r, b[:])
+	if n > 0 {
+		s.log.Debug("a cell wrote to its own stderr", "call", c.id, "text", strconv.Quote(string(b[:n])))
+	}
+	_, _ = io.Copy(io.Discard, r)
+}

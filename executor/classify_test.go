@@ -1,0 +1,92 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/wall"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+func engine(code int, oom bool) *sandbox.Exit {
+	return &sandbox.Exit{Code: code, Evidence: sandbox.Evidence{OOMKilled: oom}}
+}
+
+// The rows follow the order of design section 2; each later fact is present in the rows above it, where it must lose.
+func TestClassify(t *testing.T) {
+	yes, no := true, false
+	good := &wall.Result{Success: &yes}
+	bad := &wall.Result{Success: &no, Error: "nope", ErrorCode: "e42"}
+	final := &wall.Result{Success: &no, Retryable: &no}
+	lost := fmt.Errorf("dial: %w", sandbox.ErrUnavailable)
+	start := &sandbox.StartError{ExitCode: 127, Message: "no such file"}
+	tests := []struct {
+		name      string
+		facts     facts
+		code      a2e.Code // "" for success
+		reason    string
+		retryable bool
+	}{
+		{"cancelled first", facts{Cancelled: true, Exit: &wall.Exit{OOMKills: 1}}, a2e.RuntimeError, a2e.ReasonCancelled, false},
+		{"deadline before a result", facts{Deadline: true, Engine: engine(137, true)}, a2e.Timeout, "", true},
+		{"a result stands over oom, exit and a lost engine", facts{Result: good, Exit: &wall.Exit{OOMKills: 1, ExitCode: 3}, EngineLost: lost}, "", "", false},
+		{"a result stands over a late deadline", facts{Result: good, Deadline: true}, "", "", false},
+		{"the skill's own failure", facts{Result: bad}, a2e.SkillError, "", true},
+		{"the skill's own word on retrying", facts{Result: final}, a2e.SkillError, "", false},
+		{"oom by the runner's count", facts{Exit: &wall.Exit{OOMKills: 1, Signal: 9}}, a2e.OutOfMemory, "", true},
+		{"oom by the engine's word", facts{Engine: engine(137, true)}, a2e.OutOfMemory, "", true},
+		{"oom while starting", facts{Start: &sandbox.StartError{OOM: true}}, a2e.OutOfMemory, "", true},
+		{"oom over output", facts{Output: "output", Engine: engine(137, true)}, a2e.OutOfMemory, "", true},
+		{"output", facts{Output: "output", Exit: &wall.Exit{ExitCode: 1}}, a2e.SkillError, a2e.ReasonOutputLimit, true},
+		{"exit 3", facts{Exit: &wall.Exit{ExitCode: 3}}, a2e.SkillError, a2e.ReasonExit, true},
+		{"exit(137) by the skill", facts{Exit: &wall.Exit{ExitCode: 137}, Engine: engine(0, false)}, a2e.SkillError, a2e.ReasonExit, true},
+		{"command not found", facts{Exit: &wall.Exit{ExitCode: 127, StartError: "no such file"}}, a2e.SkillError, a2e.ReasonStartFailed, false},
+		{"an image that moves our mounts", facts{Exit: &wall.Exit{ExitCode: 126, StartError: "moved", BadImage: true}}, a2e.RuntimeError, a2e.ReasonUnsupported, false},
+		{"exit 0 and no result", facts{Exit: &wall.Exit{}}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
+		{"engine lost", facts{EngineLost: lost, Cut: true}, a2e.SandboxCrash, a2e.ReasonEngineUnavailable, true},
+		{"could not start", facts{Start: start}, a2e.SandboxCrash, a2e.ReasonStartFailed, false},
+		{"could not start this time", facts{Start: &sandbox.StartError{Message: "busy"}}, a2e.SandboxCrash, a2e.ReasonStartFailed, true},
+		{"a signal inside", facts{Exit: &wall.Exit{Signal: 9}}, a2e.SandboxCrash, a2e.ReasonSignal, true},
+		{"killed from outside", facts{Engine: engine(137, false)}, a2e.SandboxCrash, a2e.ReasonSignal, true},
+		{"runner ended with 2", facts{Engine: engine(2, false)}, a2e.SandboxCrash, a2e.ReasonExit, true},
+		{"cut stream, exit 0", facts{Cut: true, Engine: engine(0, false)}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
+		{"no word at all", facts{}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
+		{"frames: exit 3 without a result", facts{Frames: true, Engine: engine(3, false)}, a2e.SandboxCrash, a2e.ReasonExit, true},
+		{"frames: exit 0 without a result", facts{Frames: true, Engine: engine(0, false)}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
+		{"input unreadable", facts{Input: errors.New("x")}, a2e.RuntimeError, a2e.ReasonInternal, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := classify(tt.facts)
+			if tt.code == "" {
+				if got != nil {
+					t.Fatalf("got %v, want success", got)
+				}
+				return
+			}
+			if got == nil {
+				t.Fatalf("got success, want %s", tt.code)
+			}
+			if got.Code != tt.code || got.Reason() != tt.reason || got.Retryable != tt.retryable {
+				t.Errorf("got %s, reason %q, retryable %v; want %s, %q, %v", got.Code, got.Reason(), got.Retryable, tt.code, tt.reason, tt.retryable)
+			}
+			if got.Message == "" {
+				t.Error("no message")
+			}
+		})
+	}
+}
+
+func TestWhatASkillSaysOfItsFailureIsKept(t *testing.T) {
+	no := false
+	got := classify(facts{Result: &wall.Result{Success: &no, Error: "disk on fire", ErrorCode: "e42"}})
+	if got.Message != "disk on fire" || got.Detail["skill_code"] != "e42" {
+		t.Errorf("got %+v", got)
+	}
+	got = classify(facts{Exit: &wall.Exit{ExitCode: 3, StderrTail: "Traceback\nValueError: bad input\n"}})
+	if got.Message != "the skill exited with 3: ValueError: bad input" || got.Detail["stderr"] != "Traceback\nValueError: bad input" {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,108 @@
+package executor
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/policies"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// Config is what a [Supervisor] works with. Driver, Images, Skills, Runner and Instance are required; a zero value elsewhere means
+// the default that its comment names.
+type Config struct {
+	Driver sandbox.Driver
+	Images images.Store
+	Skills skills.Catalog
+
+	// Runner returns the file tree that holds the runner for an engine's architecture ("amd64", "arm64"). The file is
+	// named "runner" and the tree's target is [wall.DirRunner].
+	Runner func(arch string) (sandbox.Tree, error)
+
+	Policy        policies.Policy        // the operator's
+	Pull          images.PullPolicy      // missing
+	AllowImage    func(ref string) error // says no to an image by name; nil: all may be used
+	DefaultImages map[string]string      // by a skill's Run.Kind, for bundles that name no image
+
+	MaxCells     int           // cells at once; 0: twice the engine's processors, at least 4
+	MaxMemory    int64         // bytes reserved by cells at once; 0: 3/4 of the engine's memory
+	MaxQueue     int           // calls that wait; 0: 1024
+	QueueTimeout time.Duration // longest wait; 0: 30s
+	PullTimeout  time.Duration // longest image pull; 0: 5m
+
+	EmbedEvents bool     // put the events into SkillResult.events as well
+	Observer    Observer // metrics; nil: none
+
+	Instance string // this supervisor's id, [a-z0-9]
+	Host     string // the host's boot id, for labels; "": unknown
+	RunDir   string // for lock files that supervisors on this host share; "": uids are not shared between supervisors
+	Log      *slog.Logger
+}
+
+// Observer is told what happens, for metrics. Its methods must return at once.
+type Observer interface {
+	CallAccepted(skill string)
+	CallEnded(skill, code, reason string)   // code "ok" for success
+	Phase(phase string, took time.Duration) // queue, prepare, start, run, teardown
+	CellCreated()
+	CellDestroyed()
+	QueueDepth(n int)
+	InFlight(n int)
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Driver == nil:
+		return errors.New("executor: no sandbox driver")
+	case c.Images == nil:
+		return errors.New("executor: no image store")
+	case c.Skills == nil:
+		return errors.New("executor: no skills")
+	case c.Instance == "":
+		return errors.New("executor: no instance")
+	case c.Runner == nil:
+		return errors.New("executor: no runner")
+	}
+	return nil
+}
+
+func (c *Config) fill() {
+	if c.Pull == "" {
+		c.Pull = images.PullMissing
+	}
+	if c.AllowImage == nil {
+		c.AllowImage = func(string) error { return nil }
+	}
+	if c.MaxQueue == 0 {
+		c.MaxQueue = 1024
+	}
+	if c.QueueTimeout == 0 {
+		c.QueueTimeout = 30 * time.Second
+	}
+	if c.PullTimeout == 0 {
+		c.PullTimeout = 5 * time.Minute
+	}
+	if c.Observer == nil {
+		c.Observer = blind{}
+	}
+	if c.Host == "" {
+		c.Host = "unknown"
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// blind is the observer of who has none.
+type blind struct{}
+
+func (blind) CallAccepted(string)              {}
+func (blind) CallEnded(string, string, string) {}
+func (blind) Phase(string, time.Duration)      {}
+func (blind) CellCreated()                     {}
+func (blind) CellDestroyed()                   {}
+func (blind) QueueDepth(int)                   {}
+func (blind) InFlight(int)                     {}

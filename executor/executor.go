@@ -1,0 +1,124 @@
+package executor
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/skills"
+)
+
+// Supervisor runs calls. It is an [a2e.Handler] and a [control.Control], and is safe for concurrent use.
+type Supervisor struct {
+	cfg   Config
+	log   *slog.Logger
+	watch Observer
+	calls *registry
+	uids  *uids
+	gate  *gate
+
+	base     context.Context // ends when the supervisor gives up on what is left
+	giveUp   context.CancelFunc
+	mu       sync.Mutex
+	draining bool
+	serving  sync.WaitGroup // calls without an answer
+	tidying  sync.WaitGroup // cells that are not destroyed yet, and their helpers
+	idling   sync.Once
+	atRest   chan struct{} // closed once both are done
+}
+
+var (
+	_ a2e.Handler     = (*Supervisor)(nil)
+	_ control.Control = (*Supervisor)(nil)
+)
+
+// New makes a supervisor. It touches no engine: that happens with the first call. Its owner ends it with
+// [Supervisor.Drain].
+func New(cfg Config) (*Supervisor, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	cfg.fill()
+	s := &Supervisor{cfg: cfg, log: cfg.Log, watch: cfg.Observer, calls: newRegistry(), uids: newUIDs(cfg.RunDir)}
+	s.gate = newGate(s)
+	s.base, s.giveUp = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Discover implements [a2e.Handler]: the Published skills that match.
+func (s *Supervisor) Discover(_ context.Context, _ a2e.Caller, req *a2e.DiscoverRequest) ([]a2e.Definition, error) {
+	found := skills.Filter(s.cfg.Skills.List(), req.FilterTags, req.FilterCategories)
+	defs := make([]a2e.Definition, 0, len(found))
+	for _, skill := range found {
+		defs = append(defs, skill.Definition())
+	}
+	return defs, nil
+}
+
+// Call implements [a2e.Handler].
+func (s *Supervisor) Call(ctx context.Context, who a2e.Caller, req *a2e.CallRequest, w a2e.EventWriter) *a2e.CallResponse {
+	return s.Run(ctx, who, req, nil, w)
+}
+
+// Run is [Supervisor.Call] with input files: the regular files of inputs appear below /workspace/in. A nil inputs hands
+// in nothing.
+func (s *Supervisor) Run(ctx context.Context, who a2e.Caller, req *a2e.CallRequest, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse {
+	listener, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(s.base, stop)()
+	life, cancel := context.WithCancelCause(listener)
+	defer cancel(nil)
+	c := newCall(who, req, listener, cancel)
+	for {
+		earlier, refused := s.accept(c)
+		switch {
+		case refused != nil:
+			return response(c, nil, 0, refused)
+		case earlier == nil:
+			defer s.serving.Done()
+			return s.serve(life, c, inputs, w)
+		}
+		if answer := earlier.await(ctx); answer != nil {
+			return answer
+		}
+	}
+}
+
+func newCall(who a2e.Caller, req *a2e.CallRequest, listener context.Context, cancel context.CancelCauseFunc) *call {
+	now := time.Now()
+	own := *req.Public() // no credentials are kept, and a later change of req is not seen
+	if own.ID == "" {
+		own.ID = a2e.NewID()
+	}
+	id := ulid.Make().String()
+	return &call{
+		id: id, req: &own, who: who, accepted: now, listener: listener, cancel: cancel, done: make(chan struct{}),
+		key: key{who.Principal, who.Agent, own.ID}, digest: req.Digest(),
+		view: control.Call{
+			ID: id, ReqID: own.ID, Skill: own.Name, Principal: who.Principal, Agent: who.Agent, Door: who.Door,
+			State: control.Queued, Accepted: now,
+		},
+	}
+}
+
+// accept registers the call, unless the supervisor is draining or the same request came before.
+func (s *Supervisor) accept(c *call) (earlier *call, refused *a2e.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return nil, a2e.Errorf(a2e.RuntimeError, "hotcell is shutting down").Because(a2e.ReasonDraining).Transient()
+	}
+	if earlier, refused = s.calls.add(c, c.accepted); earlier != nil || refused != nil {
+		return earlier, refused
+	}
+	s.serving.Add(1)
+	s.watch.CallAccepted(c.req.Name)
+	s.watch.InFlight(s.calls.inFlight())
+	return nil, nil
+}

@@ -1,0 +1,110 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hotcell/hotcell/executor/admission"
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/policies"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// gate admits calls. Its size comes from the configuration or else from the engine, so it is made when the engine first
+// answers.
+type gate struct {
+	s *Supervisor
+
+	mu     sync.Mutex
+	queue  *admission.Queue
+	caps   sandbox.Capabilities
+	asking *question // under way
+}
+
+// question is one request to the engine that all who need its answer wait for.
+type question struct {
+	done chan struct{}
+	err  error
+}
+
+func newGate(s *Supervisor) *gate { return &gate{s: s} }
+
+// open returns the queue and what the engine is, asking it if that is not known yet. The question outlives whoever asked
+// first.
+func (g *gate) open(ctx context.Context) (*admission.Queue, sandbox.Capabilities, error) {
+	g.mu.Lock()
+	if g.queue != nil {
+		defer g.mu.Unlock()
+		return g.queue, g.caps, nil
+	}
+	q := g.asking
+	if q == nil {
+		q = &question{done: make(chan struct{})}
+		g.asking = q
+		g.s.tidying.Go(func() { g.ask(q) })
+	}
+	g.mu.Unlock()
+	select {
+	case <-q.done:
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.queue, g.caps, q.err
+	case <-ctx.Done():
+		return nil, sandbox.Capabilities{}, ctx.Err()
+	}
+}
+
+// ask puts the question; the driver bounds its time.
+func (g *gate) ask(q *question) {
+	caps, err := g.s.cfg.Driver.Capabilities(g.s.base)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	defer close(q.done)
+	g.asking = nil
+	if err != nil {
+		q.err = err
+		return
+	}
+	cfg := &g.s.cfg
+	cells, memory := cfg.MaxCells, cfg.MaxMemory
+	if cells == 0 {
+		cells = max(4, 2*caps.CPUs)
+	}
+	if memory == 0 {
+		memory = caps.Memory / 4 * 3
+	}
+	g.caps = caps
+	g.queue = admission.New(admission.Options{Cells: cells, Memory: memory, Waiting: cfg.MaxQueue, Depth: cfg.Observer.QueueDepth})
+}
+
+// admit waits for a share of the host, at most the queue's time-out.
+func (s *Supervisor) admit(ctx context.Context, c *call, memory int64) (*admission.Ticket, sandbox.Capabilities, *a2e.Error) {
+	wait, cancel := context.WithTimeout(ctx, s.cfg.QueueTimeout)
+	defer cancel()
+	queue, caps, err := s.gate.open(wait)
+	switch {
+	case ctx.Err() != nil:
+		return nil, caps, cancelledBy(canceller(ctx))
+	case err != nil && wait.Err() != nil:
+		return nil, caps, s.engineError(fmt.Errorf("%w: it did not answer within %s", sandbox.ErrUnavailable, s.cfg.QueueTimeout))
+	case err != nil:
+		return nil, caps, s.engineError(err)
+	}
+	ticket, err := queue.Acquire(wait, c.who.Principal, memory)
+	if err == nil {
+		return ticket, caps, nil
+	}
+	var large *admission.TooLargeError
+	switch {
+	case errors.As(err, &large):
+		return nil, caps, a2e.Errorf(a2e.RuntimeError, "the skill reserves %s of memory, and all cells together may have %s (sandbox.max_memory)",
+			policies.Bytes(large.Asked), policies.Bytes(large.Budget)).Because(a2e.ReasonUnsupported)
+	case errors.Is(err, admission.ErrFull):
+		return nil, caps, a2e.Errorf(a2e.RuntimeError, "%d calls wait already", s.cfg.MaxQueue).Because(a2e.ReasonQueueFull).Transient()
+	case ctx.Err() != nil:
+		return nil, caps, cancelledBy(canceller(ctx))
+	}
+	return nil, caps, a2e.Errorf(a2e.RuntimeError, "no cell was free within %s", s.cfg.QueueTimeout).Because(a2e.ReasonQueueTimeout).Transient()
+}

@@ -1,0 +1,95 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/wall"
+)
+
+// handIn writes the input files and then the request to the cell, in the background: a cell that does not read must not
+// hold up its own deadline. The channel yields nil once all is written or the cell has gone, or what went wrong on this
+// side.
+func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inputs fs.FS) <-chan error {
+	handed := make(chan error, 1)
+	s.tidying.Go(func() {
+		err := sendFiles(cl.lines, inputs)
+		if err == nil {
+			err = sendRequest(ctx, cl.lines, c, p)
+		}
+		var gone *wallError
+		if errors.As(err, &gone) {
+			s.log.Debug("a cell stopped reading", "call", c.id, "error", err)
+			err = nil // its output says why
+		}
+		handed <- err
+	})
+	return handed
+}
+
+// wallError marks an error of writing to the cell, as against one of reading an input.
+type wallError struct{ err error }
+
+func (e *wallError) Error() string { return "write to the cell: " + e.err.Error() }
+
+// sendRequest writes the request with the time that is left.
+func sendRequest(ctx context.Context, lines *wall.Writer, c *call, p *plan) error {
+	req := requestFor(c, p)
+	if deadline, ok := ctx.Deadline(); ok {
+		left := max(1, int(time.Until(deadline)/time.Second))
+		req.Timeout = &left
+	}
+	b, err := json.Marshal(req)
+	if err != nil {
+		return fmt.Errorf("request: %w", err)
+	}
+	if err := lines.Line(b); err != nil {
+		return &wallError{err}
+	}
+	return nil
+}
+
+// sendFiles writes each regular file of inputs in chunks.
+func sendFiles(lines *wall.Writer, inputs fs.FS) error {
+	if inputs == nil {
+		return nil
+	}
+	return fs.WalkDir(inputs, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		return sendFile(lines, inputs, name)
+	})
+}
+
+func sendFile(lines *wall.Writer, inputs fs.FS, name string) error {
+	f, err := inputs.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, wall.FileChunk)
+	for {
+		n, err := io.ReadFull(f, buf)
+		final := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !final {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		line := wall.File{Type: wall.TypeFile, Path: name, Mode: uint32(info.Mode().Perm()), Data: buf[:n], Final: final}
+		if err := lines.Encode(line); err != nil {
+			return &wallError{err}
+		}
+		if final {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/policies"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// plan is what is decided about a call before anything is made for it.
+type plan struct {
+	skill     *skills.Skill
+	arguments map[string]any // the call's, over the skill's defaults, valid
+	policy    policies.Effective
+}
+
+// plan resolves the skill, validates the arguments and narrows the policy.
+func (s *Supervisor) plan(c *call) (*plan, *a2e.Error) {
+	skill, fail := s.find(c.req.Name)
+	if fail != nil {
+		return nil, fail
+	}
+	if c.req.LLMOverride != nil {
+		return nil, a2e.Errorf(a2e.Unauthorized, "llm_override: no model provider is configured, so provider %q is not approved",
+			clip(c.req.LLMOverride.ProviderName, 80))
+	}
+	arguments, err := skill.Arguments(c.req.Arguments)
+	if err != nil {
+		return nil, a2e.AsError(err)
+	}
+	asked := policies.Policy{}
+	if c.req.Timeout != nil {
+		if *c.req.Timeout <= 0 {
+			return nil, a2e.Errorf(a2e.SchemaViolation, "timeout: expected a whole number of seconds above 0, got %d", *c.req.Timeout)
+		}
+		asked.Timeout = time.Duration(min(*c.req.Timeout, 1<<31)) * time.Second
+	}
+	policy, err := policies.Narrow(s.cfg.Policy, skill.Policy, asked)
+	if err != nil {
+		return nil, a2e.Errorf(a2e.RuntimeError, "skill %q: %w", skill.Name, err).Because(a2e.ReasonUnsupported)
+	}
+	p := &plan{skill: skill, arguments: arguments, policy: policy}
+	return p, checkSize(c, p)
+}
+
+// checkSize makes sure that the request fits where the cell keeps it: one line no longer than limits.output, and a file on
+// the small tmpfs of the runner.
+func checkSize(c *call, p *plan) *a2e.Error {
+	b, err := json.Marshal(requestFor(c, p))
+	if err != nil {
+		return a2e.Errorf(a2e.SchemaViolation, "arguments: %w", err)
+	}
+	limits := p.policy.Limits
+	room := min(limits.Output, policies.RunSize(limits.Memory)/4*3)
+	if size := policies.Bytes(len(b)); size > room {
+		return a2e.Errorf(a2e.SchemaViolation, "arguments: the request is %d bytes long, this skill's cell takes %d: hand large data in as a file, or raise limits.output and limits.memory",
+			size, room)
+	}
+	return nil
+}
+
+// requestFor is the request as the skill may see it: with merged arguments, without credentials. Its timeout is still
+// the caller's.
+func requestFor(c *call, p *plan) *a2e.CallRequest {
+	req := *c.req
+	req.Header.Type, req.Version = a2e.TypeCallRequest, a2e.Version
+	req.Arguments = p.arguments
+	return &req
+}
+
+// find returns a skill that may be called (protocols decision 9 says what the other states answer).
+func (s *Supervisor) find(name string) (*skills.Skill, *a2e.Error) {
+	skill, near := s.cfg.Skills.Find(name)
+	if skill != nil && (skill.Status == skills.Created || skill.Status == skills.Archived) {
+		skill, near = nil, ""
+	}
+	switch {
+	case skill == nil && near != "":
+		return nil, a2e.Errorf(a2e.UnknownSkill, "unknown skill %q: did you mean %q?", clip(name, 80), near).With("suggestion", near)
+	case skill == nil:
+		return nil, a2e.Errorf(a2e.UnknownSkill, "unknown skill %q", clip(name, 80))
+	case skill.Status == skills.Blocked:
+		return nil, a2e.Errorf(a2e.RuntimeError, "skill %q is blocked: %s", skill.Name, skill.BlockedWhy).Because(a2e.ReasonBlocked)
+	}
+	return skill, nil
+}
+
+// image makes sure that the skill's image is present and pinned.
+func (s *Supervisor) image(ctx context.Context, skill *skills.Skill) (images.Image, *a2e.Error) {
+	ref := skill.Run.Image
+	if ref == "" {
+		ref = s.cfg.DefaultImages[skill.Run.Kind]
+	}
+	if ref == "" {
+		return images.Image{}, a2e.Errorf(a2e.RuntimeError, "skill %q names no image and there is no default for %q: set run.image, or images.defaults in the configuration",
+			skill.Name, skill.Run.Kind).Because(a2e.ReasonImageUnavailable)
+	}
+	if err := s.cfg.AllowImage(ref); err != nil {
+		return images.Image{}, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonImageUnavailable)
+	}
+	pull, cancel := context.WithTimeout(ctx, s.cfg.PullTimeout)
+	defer cancel()
+	img, err := s.cfg.Images.Resolve(pull, ref, s.cfg.Pull)
+	var gone *images.UnavailableError
+	switch {
+	case err == nil:
+		return img, nil
+	case ctx.Err() != nil:
+		return img, cancelledBy(canceller(ctx))
+	case errors.As(err, &gone):
+		e := a2e.Errorf(a2e.RuntimeError, "%w", gone).Because(a2e.ReasonImageUnavailable)
+		e.Retryable = gone.Retryable
+		return img, e
+	case errors.Is(err, context.DeadlineExceeded):
+		return img, a2e.Errorf(a2e.RuntimeError, "image %s: not fetched within %s", ref, s.cfg.PullTimeout).Because(a2e.ReasonImageUnavailable).Transient()
+	}
+	return img, s.engineError(err)
+}
+
+// engineError classifies what went wrong on an engine before a cell ran.
+func (s *Supervisor) engineError(err error) *a2e.Error {
+	switch {
+	case errors.Is(err, sandbox.ErrUnavailable):
+		return a2e.Errorf(a2e.SandboxCrash, "%w", err).Because(a2e.ReasonEngineUnavailable)
+	case errors.Is(err, sandbox.ErrUnsupported):
+		return a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
+	case errors.Is(err, sandbox.ErrNotFound):
+		return a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonImageUnavailable)
+	}
+	return a2e.Errorf(a2e.SandboxCrash, "%w", err).Because(a2e.ReasonStartFailed)
+}

@@ -1,0 +1,158 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/control"
+)
+
+// What is kept of a call's events: for its answer, and to be looked at afterwards.
+const (
+	keepEvents     = 1000
+	keepEventBytes = 1 << 20
+)
+
+// call is one call's record: who asked for what, how far it is, and at last its answer. Only the goroutine that serves the
+// call moves its state.
+type call struct {
+	id       string
+	key      key
+	digest   string
+	req      *a2e.CallRequest
+	who      a2e.Caller
+	accepted time.Time
+	listener context.Context // ends when nobody listens to events any more, and not when the call is cancelled
+	cancel   context.CancelCauseFunc
+	done     chan struct{} // closed once answer stands
+
+	mu      sync.Mutex
+	view    control.Call
+	events  []json.RawMessage // a map costs twenty times its JSON
+	kept    int               // bytes of events
+	dropped int
+	answer  json.RawMessage
+	again   bool // the answer says nothing about the request itself, so the same request may be made again
+}
+
+// to moves the call to its next state. A step that the table does not know is a bug of this package's, and is refused.
+func (c *call) to(s control.State) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !follows(c.view.State, s) {
+		return false
+	}
+	c.view.State = s
+	return true
+}
+
+func (c *call) update(f func(v *control.Call)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.view)
+}
+
+// keep notes an event within the bounds, and counts what it drops.
+func (c *call) keep(ev *a2e.Event) {
+	b, err := json.Marshal(ev)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.view.Events++
+	if err != nil || len(c.events) >= keepEvents || c.kept+len(b) > keepEventBytes {
+		c.dropped++
+		return
+	}
+	c.events = append(c.events, b)
+	c.kept += len(b)
+}
+
+// told returns the kept events with a sequence number of at least from, and how many were dropped.
+func (c *call) told(from int) (events []a2e.Event, dropped int) {
+	c.mu.Lock()
+	kept := c.events // only ever appended to
+	dropped = c.dropped
+	c.mu.Unlock()
+	for _, b := range kept {
+		var ev a2e.Event
+		if decode(b, &ev) == nil && ev.Seq >= from {
+			events = append(events, ev)
+		}
+	}
+	return events, dropped
+}
+
+// end sets the answer and wakes whoever waits for it.
+func (c *call) end(answer *a2e.CallResponse) {
+	b, err := json.Marshal(answer)
+	if err != nil { // data that has no JSON form cannot come from a cell
+		b, _ = json.Marshal(response(c, nil, 0, a2e.AsError(err)))
+	}
+	c.mu.Lock()
+	c.answer = b
+	if e := answer.Error; e != nil {
+		c.again = e.Reason() == a2e.ReasonCancelled || (e.Retryable && c.view.Cell == "")
+	}
+	c.mu.Unlock()
+	c.cancel(nil)
+	close(c.done)
+}
+
+func (c *call) hasEnded() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *call) size() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int64(len(c.answer)+c.kept) + 1024
+}
+
+// snapshot returns the call as it stands and its answer, nil before its end.
+func (c *call) snapshot() (control.Call, *a2e.CallResponse) {
+	c.mu.Lock()
+	view, raw := c.view, c.answer
+	c.mu.Unlock()
+	var answer a2e.CallResponse
+	if raw == nil || decode(raw, &answer) != nil {
+		return view, nil
+	}
+	return view, &answer
+}
+
+// await waits for the answer of a call that another request started. It is nil when that answer is not worth repeating.
+func (c *call) await(ctx context.Context) *a2e.CallResponse {
+	select {
+	case <-c.done:
+		if c.again {
+			return nil
+		}
+		_, answer := c.snapshot()
+		return answer
+	case <-ctx.Done():
+		return response(c, nil, 0, cancelledBy(canceller(ctx)))
+	}
+}
+
+// decode reads JSON and keeps its numbers as they are written.
+func decode(b []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	return d.Decode(v)
+}
+
+func clip(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n]) + "…"
+}

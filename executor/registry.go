@@ -1,0 +1,131 @@
+package executor
+
+import (
+	"container/list"
+	"sync"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+)
+
+// How long and how many ended calls are remembered. Within replay the same request gets the stored answer, whatever else;
+// beyond it the newest keepCalls are kept to be looked at. keepBytes bounds the memory of all of it.
+const (
+	replay    = 10 * time.Minute
+	keepCalls = 1000
+	mostCalls = 20_000
+	keepBytes = 256 << 20
+)
+
+// registry knows the calls that are in flight and those that ended a while ago.
+type registry struct {
+	mu     sync.Mutex
+	order  *list.List // of *call, oldest first
+	byID   map[string]*list.Element
+	byReq  map[string]*call // newest with that request id
+	byKey  map[key]*call
+	bytes  int64
+	flight int
+}
+
+// key makes a request idempotent: the same caller sent the same id.
+type key struct{ principal, agent, reqID string }
+
+func newRegistry() *registry {
+	return &registry{order: list.New(), byID: map[string]*list.Element{}, byReq: map[string]*call{}, byKey: map[key]*call{}}
+}
+
+// add takes a call in, unless the same caller sent its request id before within the replay window: then it returns the
+// earlier call, or an error when that had another body. An answer that says nothing about the request, because its caller
+// hung up or no cell could be had, stands in nobody's way.
+func (r *registry) add(c *call, now time.Time) (earlier *call, err *a2e.Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old := r.byKey[c.key]; old != nil && now.Sub(old.accepted) < replay && !(old.hasEnded() && old.again) {
+		if old.digest != c.digest {
+			return nil, a2e.Errorf(a2e.InvalidMessage, "request id %q was used for another request within the last ten minutes: use a new one", clip(c.key.reqID, 80)).
+				Because(a2e.ReasonDuplicateID)
+		}
+		return old, nil
+	}
+	r.byID[c.id] = r.order.PushBack(c)
+	r.byReq[c.key.reqID] = c
+	r.byKey[c.key] = c
+	r.flight++
+	return nil, nil
+}
+
+// ended notes that a call has its answer, and forgets old ones.
+func (r *registry) ended(c *call, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flight--
+	r.bytes += c.size()
+	for e := r.order.Front(); e != nil; {
+		next := e.Next()
+		old := e.Value.(*call)
+		if old.hasEnded() {
+			if !r.overfull(old, now) {
+				return
+			}
+			r.forget(e, old)
+		}
+		e = next
+	}
+}
+
+func (r *registry) overfull(oldest *call, now time.Time) bool {
+	n := r.order.Len()
+	return n > mostCalls || r.bytes > keepBytes || (n > keepCalls && now.Sub(oldest.accepted) >= replay)
+}
+
+func (r *registry) forget(e *list.Element, c *call) {
+	r.order.Remove(e)
+	delete(r.byID, c.id)
+	if r.byReq[c.key.reqID] == c {
+		delete(r.byReq, c.key.reqID)
+	}
+	if r.byKey[c.key] == c {
+		delete(r.byKey, c.key)
+	}
+	r.bytes -= c.size()
+}
+
+// find returns the call with this id, or the newest with this request id, or nil.
+func (r *registry) find(id string) *call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.byID[id]; e != nil {
+		return e.Value.(*call)
+	}
+	return r.byReq[id]
+}
+
+// newest returns at most limit calls, newest first; all when limit is 0.
+func (r *registry) newest(limit int) []*call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var calls []*call
+	for e := r.order.Back(); e != nil && (limit == 0 || len(calls) < limit); e = e.Prev() {
+		calls = append(calls, e.Value.(*call))
+	}
+	return calls
+}
+
+// inFlight returns how many calls have no answer yet.
+func (r *registry) inFlight() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.flight
+}
+
+// running returns the calls that have no answer yet.
+func (r *registry) running() []*call {
+	var calls []*call
+	for _, c := range r.newest(0) {
+		if !c.hasEnded() {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}

@@ -1,0 +1,273 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/wall"
+)
+
+// The budgets' names, as they are reported when one is exceeded.
+const (
+	BudgetOutput   = "output" // the bytes of events and plain output together, as JSON
+	BudgetEvents   = "events" // their number
+	BudgetArtifact = "out"    // artifacts
+	BudgetResult   = "result" // the result line
+)
+
+// mostEvents bounds the number of a call's events: what waits for a slow consumer costs memory beside its bytes.
+const mostEvents = 1 << 17
+
+// logEnvelope is what a line of plain output gains on its way as an event. It is not charged, so that limits.output
+// means the bytes that a skill prints.
+const logEnvelope = int64(len(`{"level":"info","message":""}`))
+
+// Options shape a [Relay].
+type Options struct {
+	ReqID  string
+	Output int64 // bytes of events and plain output together, and of the longest result line
+	Out    int64 // bytes of artifacts
+	Frames bool  // the image has no runner, so cell/exit from it means nothing
+
+	// Deliver takes the events in order, from one goroutine, and may block.
+	Deliver func(ctx context.Context, ev *a2e.Event)
+}
+
+// Milestone is something in a cell's output that the life of the call turns on. Exactly one field is set, or Ended is.
+type Milestone struct {
+	Ready  bool         // the runner is up
+	Result *wall.Result // the first valid result
+	Exit   *wall.Exit   // the runner's evidence
+	Over   string       // a budget was exceeded; nothing more is relayed
+	Ended  bool         // the stream has ended
+	Err    error        // with Ended: why, nil for an orderly end
+}
+
+// Relay reads one cell.
+type Relay struct {
+	opts       Options
+	box        *outbox
+	milestones chan Milestone
+
+	mu     sync.Mutex
+	quiet  bool // over budget, or the call has ended
+	result bool
+	exit   bool
+	ready  bool
+	output int64
+	out    int64
+	events int
+	open   map[string]bool // artifacts that had a chunk: true once final
+	lines  atomic.Uint64
+}
+
+// New returns a relay that has read nothing yet.
+func New(opts Options) *Relay {
+	return &Relay{
+		opts: opts, box: newOutbox(), open: map[string]bool{},
+		milestones: make(chan Milestone, 5), // one of each kind: sending never blocks
+	}
+}
+
+// Milestones returns the channel of milestones, each kind at most once.
+func (r *Relay) Milestones() <-chan Milestone { return r.milestones }
+
+// Read reads the cell's stdout to its end. It never waits for the consumer.
+func (r *Relay) Read(stdout io.Reader) {
+	lines := wall.NewReader(stdout, wall.MaxLine, int(r.opts.Output))
+	for {
+		line, err := lines.Next()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			r.milestones <- Milestone{Ended: true, Err: err}
+			return
+		}
+		r.lines.Add(1)
+		r.line(line)
+	}
+}
+
+// Lines returns how many lines have been read, which tells whether the cell still says something.
+func (r *Relay) Lines() uint64 { return r.lines.Load() }
+
+// Deliver hands events to the consumer until [Relay.Close] and the last event, or until ctx ends.
+func (r *Relay) Deliver(ctx context.Context) {
+	seq := 0
+	for {
+		events, more := r.box.take(ctx)
+		if !more {
+			return
+		}
+		for _, e := range events {
+			kind, data := e.decode()
+			r.opts.Deliver(ctx, &a2e.Event{
+				Header: a2e.Header{Type: a2e.TypeEvent, ID: a2e.NewID(), Version: a2e.Version, TS: e.at},
+				Kind:   kind, ReqID: r.opts.ReqID, Data: data, Seq: seq,
+			})
+			seq++
+		}
+	}
+}
+
+// Say puts a log event of the supervisor's own among the cell's.
+func (r *Relay) Say(level, format string, args ...any) {
+	r.box.put(logEvent(level, fmt.Sprintf(format, args...)))
+}
+
+// Close ends the events: what the cell says from now on is read and dropped.
+func (r *Relay) Close() {
+	r.mu.Lock()
+	r.quiet = true
+	r.mu.Unlock()
+	r.box.close()
+}
+
+func (r *Relay) line(l wall.Line) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.quiet {
+		return
+	}
+	if l.Cut {
+		r.cut(l)
+		return
+	}
+	switch kind := wall.TypeOf(l.Bytes); kind {
+	case wall.TypeReady:
+		r.up(l.Bytes)
+	case wall.TypeEvent:
+		r.event(l.Bytes)
+	case wall.TypeResult:
+		r.terminal(l.Bytes)
+	case wall.TypeExit:
+		r.exited(l.Bytes)
+	case "":
+		r.plain(l.Bytes)
+	default:
+		r.note("the cell sent a line of type " + clip(kind) + ", which is not allowed")
+	}
+}
+
+// up is the runner's first word.
+func (r *Relay) up(b []byte) {
+	ready, err := wall.DecodeReady(b)
+	switch {
+	case err != nil:
+		r.note("the cell sent a malformed ready line: " + err.Error())
+	case ready.Protocol != wall.Protocol:
+		r.note(fmt.Sprintf("the cell's runner speaks protocol %d, not %d", ready.Protocol, wall.Protocol))
+	case !r.ready:
+		r.ready = true
+		r.milestones <- Milestone{Ready: true}
+	}
+}
+
+// cut handles a line that was too long. A result that does not fit ends the call; anything else is told.
+func (r *Relay) cut(l wall.Line) {
+	if l.Type == wall.TypeResult && !r.result {
+		r.over(BudgetResult)
+		return
+	}
+	r.note(fmt.Sprintf("a line was %d bytes too long and was cut: %s", l.Dropped, clip(string(l.Bytes))))
+}
+
+func (r *Relay) event(b []byte) {
+	ev, err := wall.DecodeEvent(b)
+	if err != nil {
+		r.note("the cell sent a malformed event: " + err.Error())
+		return
+	}
+	e := event{kind: ev.Kind, data: ev.Data, at: a2e.Now()}
+	if e.kind != a2e.KindArtifact {
+		if r.charge(int64(len(e.data))-logEnvelope, 0) {
+			r.box.put(e)
+		}
+		return
+	}
+	size, why := r.artifact(e)
+	switch {
+	case why != "":
+		r.note(why)
+	case r.charge(0, size):
+		r.box.put(e)
+	}
+}
+
+func (r *Relay) terminal(b []byte) {
+	res, err := wall.DecodeResult(b)
+	switch {
+	case err != nil:
+		r.note("the cell sent a malformed result: " + err.Error())
+	case r.result:
+		r.note("the cell sent another result, which was ignored: the first one stands")
+	default:
+		r.result = true
+		r.milestones <- Milestone{Result: &res}
+	}
+}
+
+func (r *Relay) exited(b []byte) {
+	x, err := wall.DecodeExit(b)
+	switch {
+	case r.opts.Frames:
+		r.note("the cell sent a line of type cell/exit, which is not allowed")
+	case err != nil:
+		r.note("the runner sent a malformed exit line: " + err.Error())
+	case !r.exit:
+		r.exit = true
+		r.milestones <- Milestone{Exit: &x}
+	}
+}
+
+// plain is a line that is no frame: the plain output of an image without a runner, or the engine's own noise.
+func (r *Relay) plain(b []byte) {
+	if r.charge(int64(len(b)), 0) {
+		r.box.put(logEvent("info", string(b)))
+	}
+}
+
+// note is a warning about what a cell does. It is charged like the cell's own output, or a flood of bad lines would be
+// free.
+func (r *Relay) note(message string) {
+	if r.charge(int64(len(message)), 0) {
+		r.box.put(logEvent("warn", message))
+	}
+}
+
+// charge takes from the budgets, and reports whether they hold.
+func (r *Relay) charge(output, artifact int64) bool {
+	r.events++
+	r.output += max(output, 0)
+	r.out += artifact
+	switch {
+	case r.events > mostEvents:
+		r.over(BudgetEvents)
+	case r.output > r.opts.Output:
+		r.over(BudgetOutput)
+	case r.out > r.opts.Out:
+		r.over(BudgetArtifact)
+	default:
+		return true
+	}
+	return false
+}
+
+func (r *Relay) over(budget string) {
+	r.quiet = true
+	r.milestones <- Milestone{Over: budget}
+}
+
+func clip(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q…", s[:most])
+}

@@ -1,0 +1,80 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/cleanup"
+	"github.com/hotcell/hotcell/internal/wall"
+)
+
+const (
+	politeness   = 500 * time.Millisecond // for a cell that was told to go, before it is killed
+	destroyLimit = 30 * time.Second       // of one attempt
+	undoLimit    = 10 * time.Second       // for giving back what is only counted here
+)
+
+// retire ends a cell in the background: tell it, destroy it, give back what it held. A cell that will not die keeps its
+// reservation and is tried again until the supervisor gives up; then it is the reaper's.
+func (s *Supervisor) retire(c *call, cl *cell, f facts) {
+	began := time.Now()
+	s.tidying.Go(func() {
+		defer cl.cancel()
+		if cl.lines != nil {
+			s.farewell(cl, f)
+		}
+		if !s.destroy(c, cl) {
+			return
+		}
+		s.watch.CellDestroyed()
+		s.watch.Phase("teardown", time.Since(began))
+		ctx, cancel := context.WithTimeout(context.Background(), undoLimit)
+		defer cancel()
+		if err := cl.undo(ctx); err != nil {
+			s.log.Error("a call's share was not given back", "call", c.id, "error", err)
+		}
+	})
+}
+
+// farewell tells a cell that it may go. One that was cancelled, or has said its last word, gets a moment to end by itself:
+// that costs less than killing it. One that overstayed its deadline or its budget gets none.
+func (s *Supervisor) farewell(cl *cell, f facts) {
+	line := wall.Control{Type: wall.TypeDone}
+	if f.Cancelled {
+		line.Type = wall.TypeCancel
+	}
+	s.tidying.Go(func() { _ = cl.lines.Encode(line) }) // a cell that does not read blocks this until it is destroyed
+	if !f.Cancelled && f.Exit == nil && f.Result == nil {
+		return
+	}
+	select {
+	case <-cl.exited:
+	case <-time.After(politeness):
+	case <-s.base.Done():
+	}
+}
+
+// destroy tries until the cell is gone, and reports whether it is.
+func (s *Supervisor) destroy(c *call, cl *cell) bool {
+	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
+		ctx, cancel := context.WithTimeout(context.Background(), destroyLimit)
+		err := cl.box.Destroy(ctx)
+		cancel()
+		if err == nil {
+			return true
+		}
+		s.log.Warn("a cell will not die and keeps its reservation", "call", c.id, "cell", cl.box.ID(), "error", err)
+		select {
+		case <-time.After(wait):
+		case <-s.base.Done():
+			return false
+		}
+	}
+}
+
+// undo runs the undo steps of a call that never had a cell.
+func (s *Supervisor) undo(stack *cleanup.Stack) {
+	if err := stack.Run(context.Background(), undoLimit); err != nil {
+		s.log.Error("a call's share was not given back", "error", err)
+	}
+}

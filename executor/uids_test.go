@@ -1,0 +1,42 @@
+package executor
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestNoTwoLiveCellsShareAUser(t *testing.T) {
+	dir := t.TempDir()
+	one, two := newUIDs(dir), newUIDs(dir) // as two processes: flock is per open file
+	seen := map[uint32]bool{}
+	var releases []func()
+	for i := range uidCount {
+		u := one
+		if i%2 == 1 {
+			u = two
+		}
+		uid, release, err := u.acquire()
+		if err != nil {
+			t.Fatalf("after %d: %v", i, err)
+		}
+		if uid < uidFirst || uid >= uidFirst+uidCount || seen[uid] {
+			t.Fatalf("uid %d is out of range or taken", uid)
+		}
+		seen[uid] = true
+		releases = append(releases, release)
+	}
+	if _, _, err := one.acquire(); !errors.Is(err, errNoUID) {
+		t.Errorf("error = %v, want errNoUID", err)
+	}
+	releases[7]()
+	if uid, release, err := two.acquire(); err != nil {
+		t.Errorf("after a release: %v", err)
+	} else if !seen[uid] {
+		t.Errorf("uid %d was never handed out", uid)
+	} else {
+		release()
+	}
+	for _, release := range releases {
+		release()
+	}
+}
