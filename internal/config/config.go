@@ -1,0 +1,90 @@
+package config
+
+import (
+	"path/filepath"
+
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/policies"
+)
+
+// Config is everything that an operator can set.
+//
+// To add a field: add it here with a comment, its default to [Default], one line to the table in fields.go, its bounds
+// to validate.go, and it works in the file, the environment and `hotcell config show`. A key that a later version will
+// have is taken off the list in unknown.go then.
+type Config struct {
+	Listen  string // HTTP door, host:port; loopback only
+	Socket  string // A2E door, path of the unix socket
+	DataDir string // what hotcell keeps
+
+	Skills  Skills
+	Sandbox Sandbox
+	Policy  Policy
+	Images  Images
+	A2E     A2E
+}
+
+// Skills says where skills are found.
+type Skills struct {
+	Dirs    []string // folders of bundles, the first that has a name wins
+	Bundled bool     // also offer the skills in this program, last
+}
+
+// Sandbox says what makes cells, and how many.
+type Sandbox struct {
+	Driver    string         // auto or docker
+	Runtime   string         // an OCI runtime that the engine knows; "": the engine's default
+	MaxCells  int            // cells at once; 0: from the processors
+	MaxMemory policies.Bytes // of all cells at once; 0: from the engine's memory
+}
+
+// Policy is what the operator allows a call at most.
+type Policy struct {
+	Limits  policies.Limits // 0: no bound of the operator's
+	Network string          // none
+	Images  ImagePolicy
+}
+
+// Images names the images of bundles that name none.
+type Images struct {
+	Defaults map[string]string // by kind of script: python, sh
+}
+
+// A2E sets what the protocol leaves open.
+type A2E struct {
+	Errors      string // failed calls answer with a resp, or with a base message of type error
+	EmbedEvents bool   // put the events into the result too
+}
+
+// OperatorPolicy is the configuration's part in narrowing a call's policy.
+func (c *Config) OperatorPolicy() policies.Policy {
+	return policies.Policy{Limits: c.Policy.Limits, Runtime: c.Sandbox.Runtime}
+}
+
+// Default returns the configuration that holds with no file at all. root chooses the system's folders over the user's.
+// Without home (an absolute path) an ordinary user has no default data folder, which [Config.Validate] reports;
+// runtimeDir is XDG_RUNTIME_DIR, and without it the socket is in the data folder.
+func Default(root bool, home, runtimeDir string) *Config {
+	c := &Config{
+		Listen:  "127.0.0.1:8765",
+		Socket:  "/run/hotcell/hotcell.sock",
+		DataDir: "/var/lib/hotcell",
+		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true},
+		Sandbox: Sandbox{Driver: "auto"},
+		Policy:  Policy{Network: "none", Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
+		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
+		A2E:     A2E{Errors: "resp", EmbedEvents: true},
+	}
+	if root {
+		return c
+	}
+	c.DataDir, c.Socket = "", ""
+	if home != "" {
+		c.DataDir = filepath.Join(home, ".local/share/hotcell")
+		c.Socket = filepath.Join(c.DataDir, "hotcell.sock")
+	}
+	if runtimeDir != "" {
+		c.Socket = filepath.Join(runtimeDir, "hotcell.sock")
+	}
+	return c
+}

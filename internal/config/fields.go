@@ -1,0 +1,163 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/policies"
+)
+
+// field ties a key to its place in a Config. The place is a *string, *bool, *int, *int64, *[]string,
+// *map[string]string, *images.PullPolicy, *policies.Bytes or *policies.MilliCPU.
+type field struct {
+	key   string
+	place func(*Config) any
+}
+
+// fields returns the table of all fields, in the order in which they are shown.
+func fields() []field {
+	return []field{
+		{"listen", func(c *Config) any { return &c.Listen }},
+		{"socket", func(c *Config) any { return &c.Socket }},
+		{"data_dir", func(c *Config) any { return &c.DataDir }},
+		{"skills.dirs", func(c *Config) any { return &c.Skills.Dirs }},
+		{"skills.bundled", func(c *Config) any { return &c.Skills.Bundled }},
+		{"sandbox.driver", func(c *Config) any { return &c.Sandbox.Driver }},
+		{"sandbox.runtime", func(c *Config) any { return &c.Sandbox.Runtime }},
+		{"sandbox.max_cells", func(c *Config) any { return &c.Sandbox.MaxCells }},
+		{"sandbox.max_memory", func(c *Config) any { return &c.Sandbox.MaxMemory }},
+		{"policy.limits.memory", func(c *Config) any { return &c.Policy.Limits.Memory }},
+		{"policy.limits.cpu", func(c *Config) any { return &c.Policy.Limits.CPU }},
+		{"policy.limits.pids", func(c *Config) any { return &c.Policy.Limits.PIDs }},
+		{"policy.limits.files", func(c *Config) any { return &c.Policy.Limits.Files }},
+		{"policy.limits.workspace", func(c *Config) any { return &c.Policy.Limits.Workspace }},
+		{"policy.limits.out", func(c *Config) any { return &c.Policy.Limits.Out }},
+		{"policy.limits.output", func(c *Config) any { return &c.Policy.Limits.Output }},
+		{"policy.network", func(c *Config) any { return &c.Policy.Network }},
+		{"policy.images.registries", func(c *Config) any { return &c.Policy.Images.Registries }},
+		{"policy.images.require_digest", func(c *Config) any { return &c.Policy.Images.RequireDigest }},
+		{"policy.images.pull", func(c *Config) any { return &c.Policy.Images.Pull }},
+		{"images.defaults", func(c *Config) any { return &c.Images.Defaults }},
+		{"a2e.errors", func(c *Config) any { return &c.A2E.Errors }},
+		{"a2e.embed_events", func(c *Config) any { return &c.A2E.EmbedEvents }},
+	}
+}
+
+// decode puts raw into place. raw is a string, a []string for a list, or a map[string]any of strings; where a list is
+// wanted a string is split at commas.
+func decode(place, raw any) error {
+	if m, ok := place.(*map[string]string); ok {
+		return decodeMap(m, raw)
+	}
+	if l, ok := place.(*[]string); ok {
+		return decodeList(l, raw)
+	}
+	s, ok := raw.(string)
+	if !ok {
+		return errors.New("expected a single value")
+	}
+	if err := plain(s); err != nil {
+		return err
+	}
+	switch p := place.(type) {
+	case *string:
+		*p = s
+		return nil
+	case *images.PullPolicy:
+		*p = images.PullPolicy(s)
+		return nil
+	case *bool:
+		return parse(p, s, "true or false", strconv.ParseBool)
+	case *int:
+		return parse(p, s, "a whole number", strconv.Atoi)
+	case *int64:
+		return parse(p, s, "a whole number", func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
+	case *policies.Bytes:
+		return quantity(p, s, policies.ParseBytes)
+	case *policies.MilliCPU:
+		return quantity(p, s, policies.ParseMilliCPU)
+	}
+	return fmt.Errorf("a field of type %T cannot be read", place)
+}
+
+func parse[T any](to *T, s, want string, read func(string) (T, error)) error {
+	v, err := read(s)
+	if err != nil {
+		return fmt.Errorf("expected %s, not %q", want, s)
+	}
+	*to = v
+	return nil
+}
+
+// quantity reads an amount; here 0 stands for an unset one.
+func quantity[T ~int64](to *T, s string, read func(string) (T, error)) error {
+	if s == "0" {
+		*to = 0
+		return nil
+	}
+	v, err := read(s)
+	if err != nil {
+		return err
+	}
+	*to = v
+	return nil
+}
+
+func decodeList(to *[]string, raw any) error {
+	var list []string
+	switch r := raw.(type) {
+	case []string:
+		list = r
+	case string:
+		if strings.HasPrefix(r, "[") && strings.HasSuffix(r, "]") {
+			return errors.New("expected entries separated by commas, without brackets: a,b")
+		}
+		for s := range strings.SplitSeq(r, ",") {
+			list = append(list, strings.TrimSpace(s))
+		}
+	default:
+		return errors.New("expected a list")
+	}
+	for _, s := range list {
+		if err := plain(s); err != nil {
+			return err
+		}
+	}
+	*to = list
+	return nil
+}
+
+// decodeMap lays raw over what is there, so that setting one entry leaves the others.
+func decodeMap(to *map[string]string, raw any) error {
+	m, ok := raw.(map[string]any)
+	if !ok {
+		return errors.New("expected a mapping")
+	}
+	for k, v := range m {
+		s, ok := v.(string)
+		if !ok {
+			return fmt.Errorf("%s: expected text", k)
+		}
+		if err := plain(s); err != nil {
+			return fmt.Errorf("%s: %w", k, err)
+		}
+		(*to)[k] = s
+	}
+	return nil
+}
+
+// plain refuses what could forge a line in a log, a terminal or the output of show.
+func plain(s string) error {
+	if !utf8.ValidString(s) {
+		return errors.New("not valid UTF-8")
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
+		return errors.New("control characters are not allowed")
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestFileErrors(t *testing.T) {
+	for name, tt := range map[string]struct{ file, want string }{
+		"typo": {"listen: 127.0.0.1:1\nsandbox:\n  drvier: docker\n",
+			"hotcell.yaml:3:3: sandbox.drvier: unknown key, did you mean driver?"},
+		"swap":            {"sokcet: x", "hotcell.yaml:1:1: sokcet: unknown key, did you mean socket?"},
+		"nothing like it": {"a2e: {colour: red}", "hotcell.yaml:1:7: a2e.colour: unknown key, expected one of errors, embed_events"},
+		"later section":   {"llm: {providers: []}", "hotcell.yaml:1:1: llm: not available in this version"},
+		"later key":       {"skills: {plugins: {}}", "hotcell.yaml:1:10: skills.plugins: not available in this version"},
+		"two at once": {"a2e: {x: 1}\nauth: {}",
+			"hotcell.yaml:1:7: a2e.x: unknown key, expected one of errors, embed_events\n" +
+				"hotcell.yaml:2:1: auth: not available in this version"},
+		"many": {strings.Repeat("a", 20) + ": 1\n" + many(15), "and 6 more"},
+		"text for a truth": {"skills: {bundled: \"yes\"}",
+			"hotcell.yaml:1:19: skills.bundled: expected true or false, not text"},
+		"number for text":   {"sandbox: {driver: 3}", "hotcell.yaml:1:19: sandbox.driver: expected text, not a number"},
+		"text for a number": {"sandbox: {max_cells: few}", "hotcell.yaml:1:22: sandbox.max_cells: expected a whole number, not text"},
+		"fraction":          {"sandbox: {max_cells: 1.5}", "hotcell.yaml:1:22: sandbox.max_cells: expected a whole number, not a fraction"},
+		"huge number": {"sandbox: {max_cells: 99999999999999999999}",
+			"hotcell.yaml:1:22: sandbox.max_cells: expected a whole number, not text"},
+		"large number": {"sandbox: {max_cells: 9999999999999999999}",
+			`hotcell.yaml:1:22: sandbox.max_cells: expected a whole number, not "9999999999999999999"`},
+		"nothing":           {"listen:", "hotcell.yaml:1:9: listen: expected text, not nothing"},
+		"list for text":     {"listen: [a]", "hotcell.yaml:1:9: listen: expected text, not a list"},
+		"mapping for text":  {"listen: {a: b}", "hotcell.yaml:1:9: listen: expected text, not a mapping"},
+		"text for a list":   {"skills: {dirs: a}", "hotcell.yaml:1:16: skills.dirs: expected a list, not text"},
+		"list of lists":     {"skills: {dirs: [[a]]}", "hotcell.yaml:1:17: skills.dirs: expected a list of texts, not of a list"},
+		"text for section":  {"skills: a", "hotcell.yaml:1:9: skills: expected a mapping"},
+		"list as file":      {"[a]", "hotcell.yaml:1:1: the file: expected a mapping"},
+		"text as file":      {"hello", "hotcell.yaml:1:1: the file: expected a mapping"},
+		"dotted key":        {"sandbox.driver: docker", "hotcell.yaml:1:1: the file: expected a plain name as key"},
+		"number as key":     {"sandbox: {1: docker}", "hotcell.yaml:1:11: sandbox: expected a plain name as key"},
+		"control character": {`listen: "a\e[2J"`, "hotcell.yaml:1:9: listen: control characters are not allowed"},
+		"twice":             {"listen: a\nlisten: b", `hotcell.yaml:2:1: mapping key "listen" already defined at [1:1]`},
+		"alias":             {"listen: &a x\nsocket: *a", "hotcell.yaml:1:9: anchors and aliases are not allowed"},
+		"tag":               {"listen: !!str 1", "hotcell.yaml:1:9: tags, directives and complex keys are not allowed"},
+		"complex key":       {"? listen\n: x", "hotcell.yaml:1:1: tags, directives and complex keys are not allowed"},
+		"two documents":     {"---\nlisten: a\n---\nlisten: b", "hotcell.yaml: expected one YAML document, found 2"},
+		"open bracket":      {"skills: {dirs: [", "hotcell.yaml:1:16: sequence end token ']' not found"},
+		"tab":               {"\tlisten: x", ": tab character cannot use as a map key directly"},
+		"bad quantity":      {"policy: {limits: {memory: lots}}", "hotcell.yaml:1:27: policy.limits.memory: "},
+		"negative": {"policy: {limits: {pids: -1}}",
+			"hotcell.yaml:1:25: policy.limits.pids: -1 is too little, expected at least 16, or 0 for no bound"},
+		"open address": {"listen: 0.0.0.0:80", `hotcell.yaml:1:9: listen: "0.0.0.0" is not a loopback address, ` +
+			"and this version has no authentication: use 127.0.0.1, [::1] or localhost"},
+		"any address":    {"listen: :80", `hotcell.yaml:1:9: listen: "" is not a loopback address`},
+		"address's name": {"listen: localhost.example:80", `"localhost.example" is not a loopback address`},
+		"no port":        {"listen: localhost", `listen: expected host:port, such as 127.0.0.1:8765, not "localhost"`},
+		"port":           {"listen: localhost:65536", `listen: expected a port from 0 to 65535, not "65536"`},
+		"port's name":    {"listen: localhost:http", `listen: expected a port from 0 to 65535, not "http"`},
+		"socket path":    {"socket: /" + strings.Repeat("a", 107), "socket: the path has 108 bytes, a unix socket's has at most 107"},
+		"data in /":      {"data_dir: //", "data_dir: expected a folder of hotcell's own, not /"},
+		"runtime":        {"sandbox: {runtime: ../x}", "sandbox.runtime: expected a runtime's name, such as runsc, not \"../x\""},
+		"cells":          {"sandbox: {max_cells: 1001}", "sandbox.max_cells: expected a number from 0 to 1000, not 1001"},
+		"network":        {"policy: {network: allow}", `policy.network: "allow" is not available in this version, expected none`},
+		"pull":           {"policy: {images: {pull: often}}", `policy.images.pull: pull policy "often": expected missing, never or always`},
+		"no pull":        {`policy: {images: {pull: ""}}`, "policy.images.pull: expected missing, never or always"},
+		"no image":       {`images: {defaults: {sh: ""}}`, "images.defaults.sh: expected an image"},
+		"errors":         {"a2e: {errors: both}", `a2e.errors: expected resp or message, not "both"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := Load(host{files: map[string]string{"hotcell.yaml": tt.file}}.options())
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func many(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString("unknown_" + strings.Repeat("x", i+1) + ": 1\n")
+	}
+	return b.String()
+}
+
+func TestFilesThatSetNothing(t *testing.T) {
+	for _, file := range []string{"", "\n", "# only a comment\n", "---\n", "{}", "skills:\n", "skills: {}\npolicy:\n  limits:\n", "null"} {
+		c, _, err := Load(host{files: map[string]string{"hotcell.yaml": file}}.options())
+		if err != nil || c.Listen != "127.0.0.1:8765" {
+			t.Errorf("%q: %v", file, err)
+		}
+	}
+}
+
+// The YAML parser needs half a minute for some of these when nothing stops them before.
+func TestDeepNestingIsRefusedQuickly(t *testing.T) {
+	for _, file := range []string{
+		strings.Repeat("[", 60000), strings.Repeat("- ", 30000) + "a", strings.Repeat("{a: ", 15000),
+		strings.Repeat("? ", 30000), strings.Repeat("&a ", 16000), strings.Repeat("!!a ", 16000),
+	} {
+		start := time.Now()
+		if _, err := parseFile(newSchema(), "f", []byte(file)); err == nil {
+			t.Errorf("%.10q... was taken", file)
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%.10q... took %v", file, took)
+		}
+	}
+}
+
+func FuzzParseFile(f *testing.F) {
+	for _, seed := range []string{fullFile, "a: [", "skills: {dirs: [a, b]}", "? x", "a: |\n  b\n", "- a", "\"\\x00\": 1", "<<: {a: b}"} {
+		f.Add([]byte(seed))
+	}
+	s := newSchema()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l, err := parseFile(s, "f.yaml", data)
+		if err != nil {
+			if !strings.Contains(err.Error(), "f.yaml") {
+				t.Errorf("the error does not name the file: %v", err)
+			}
+			return
+		}
+		for key, value := range l.values {
+			if k := s.kind(key); k != leaf && k != entry {
+				t.Errorf("%q was set and is no field", key)
+			}
+			if _, ok := l.origins[key]; !ok {
+				t.Errorf("%q has no origin", key)
+			}
+			switch value.(type) {
+			case string, []string:
+			default:
+				t.Errorf("%q is a %T", key, value)
+			}
+		}
+	})
+}

@@ -1,0 +1,400 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/testutil"
+	"github.com/hotcell/hotcell/policies"
+)
+
+// host is a made-up machine.
+type host struct {
+	files map[string]string
+	env   map[string]string
+	uid   int
+}
+
+func (h host) options() Options {
+	return Options{
+		Getenv: func(k string) string { return h.env[k] },
+		Environ: func() []string {
+			var list []string
+			for k, v := range h.env {
+				list = append(list, k+"="+v)
+			}
+			return list
+		},
+		ReadFile: func(path string) ([]byte, error) {
+			if s, ok := h.files[path]; ok {
+				return []byte(s), nil
+			}
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		},
+		Geteuid: func() int { return h.uid },
+	}
+}
+
+func TestDefaultsNeedNoFile(t *testing.T) {
+	c, src, err := Load(host{}.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{
+		Listen: "127.0.0.1:8765", Socket: "/run/hotcell/hotcell.sock", DataDir: "/var/lib/hotcell",
+		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true},
+		Sandbox: Sandbox{Driver: "auto"},
+		Policy:  Policy{Network: "none", Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
+		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
+		A2E:     A2E{Errors: "resp", EmbedEvents: true},
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Error(diff)
+	}
+	if src.Path != "" || src.Origin("listen").Layer != LayerDefault {
+		t.Errorf("source %+v", src)
+	}
+}
+
+func TestUsersFolders(t *testing.T) {
+	for name, tt := range map[string]struct {
+		env          map[string]string
+		data, socket string
+		err          string
+	}{
+		"home and runtime folder": {
+			map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/7"},
+			"/home/u/.local/share/hotcell", "/run/user/7/hotcell.sock", "",
+		},
+		"home only": {
+			map[string]string{"HOME": "/home/u"},
+			"/home/u/.local/share/hotcell", "/home/u/.local/share/hotcell/hotcell.sock", "",
+		},
+		"tilde": {
+			map[string]string{"HOME": "/home/u", "HOTCELL__DATA_DIR": "~/hc", "HOTCELL__SOCKET": "~/s"},
+			"/home/u/hc", "/home/u/s", "",
+		},
+		"neither":       {nil, "", "", "data_dir: no default without HOME: set it"},
+		"relative home": {map[string]string{"HOME": "x"}, "", "", "data_dir: no default without HOME"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _, err := Load(host{env: tt.env, uid: 1000}.options())
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("got %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.DataDir != tt.data || c.Socket != tt.socket {
+				t.Errorf("data %q socket %q", c.DataDir, c.Socket)
+			}
+		})
+	}
+}
+
+const fullFile = `# all of it
+listen: "[::1]:0"
+socket: /tmp/s
+data_dir: /srv/hotcell
+skills:
+  dirs: [a, "~/b"]
+  bundled: false
+sandbox: {driver: docker, runtime: runsc, max_cells: 12, max_memory: 4Gi}
+policy:
+  limits:
+    memory: 512Mi
+    cpu: 1.5
+    pids: 32
+    files: 99
+    workspace: 1048576
+    out: 16Mi
+    output: 1Mi
+  network: none
+  images:
+    registries: ["ghcr.io", 'docker.io/hotcell/*']
+    require_digest: true
+    pull: never
+images:
+  defaults:
+    python: python@sha256:x
+a2e: {errors: message, embed_events: false}
+`
+
+func TestEveryKeyOfAFile(t *testing.T) {
+	h := host{files: map[string]string{"hotcell.yaml": fullFile}, env: map[string]string{"HOME": "/root"}}
+	c, src, err := Load(h.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{
+		Listen: "[::1]:0", Socket: "/tmp/s", DataDir: "/srv/hotcell",
+		Skills:  Skills{Dirs: []string{"a", "/root/b"}},
+		Sandbox: Sandbox{Driver: "docker", Runtime: "runsc", MaxCells: 12, MaxMemory: 4 << 30},
+		Policy: Policy{
+			Limits: policies.Limits{
+				Memory: 512 << 20, CPU: 1500, PIDs: 32, Files: 99, Workspace: 1 << 20, Out: 16 << 20, Output: 1 << 20,
+			},
+			Network: "none",
+			Images: ImagePolicy{
+				Registries: []string{"ghcr.io", "docker.io/hotcell/*"}, RequireDigest: true, Pull: images.PullNever,
+			},
+		},
+		Images: Images{Defaults: map[string]string{"python": "python@sha256:x", "sh": "hotcell/python:3"}},
+		A2E:    A2E{Errors: "message"},
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Error(diff)
+	}
+	for _, f := range fields() {
+		if _, ok := src.origins[f.key]; !ok && !f.isMap() {
+			t.Errorf("%s is not in the file of this test", f.key)
+		}
+	}
+	if got := c.OperatorPolicy(); got.Limits != want.Policy.Limits || got.Runtime != "runsc" {
+		t.Errorf("operator's policy %+v", got)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	h := host{
+		files: map[string]string{"hotcell.yaml": "a2e: {errors: message}\nsandbox:\n  max_cells: 1\n  runtime: file\n" +
+			"  driver: auto\nimages: {defaults: {sh: file/sh}}\n"},
+		env: map[string]string{
+			"HOTCELL__SANDBOX__RUNTIME": "env", "HOTCELL__SANDBOX__DRIVER": "auto", "HOTCELL__LISTEN": "",
+			"HOTCELL__IMAGES__DEFAULTS__PYTHON": "env/python", "HOTCELL__SKILLS__DIRS": "x, y",
+			"HOTCELL__POLICY__LIMITS__CPU": "500m", "UNRELATED": "1",
+		},
+	}
+	o := h.options()
+	o.Overrides = map[string]any{"sandbox.driver": "docker", "skills.bundled": false, "sandbox.max_memory": 1 << 20}
+	c, src, err := Load(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, key := range []string{
+		"listen", "a2e.errors", "sandbox.max_cells", "sandbox.runtime", "sandbox.driver", "sandbox.max_memory",
+		"skills.dirs", "skills.bundled", "images.defaults.python", "images.defaults.sh",
+	} {
+		got[key] = src.Origin(key).String()
+	}
+	want := map[string]string{
+		"listen":                 "default",
+		"a2e.errors":             "file hotcell.yaml:1:15",
+		"sandbox.max_cells":      "file hotcell.yaml:3:14",
+		"sandbox.runtime":        "env HOTCELL__SANDBOX__RUNTIME",
+		"sandbox.driver":         "flag",
+		"sandbox.max_memory":     "flag",
+		"skills.dirs":            "env HOTCELL__SKILLS__DIRS",
+		"skills.bundled":         "flag",
+		"images.defaults.python": "env HOTCELL__IMAGES__DEFAULTS__PYTHON",
+		"images.defaults.sh":     "file hotcell.yaml:6:25",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	values := []any{c.Sandbox, c.Skills, c.Images.Defaults, c.Policy.Limits.CPU}
+	wantValues := []any{
+		Sandbox{Driver: "docker", Runtime: "env", MaxCells: 1, MaxMemory: 1 << 20}, Skills{Dirs: []string{"x", "y"}},
+		map[string]string{"python": "env/python", "sh": "file/sh"}, policies.MilliCPU(500),
+	}
+	if diff := cmp.Diff(wantValues, values); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhichFile(t *testing.T) {
+	all := map[string]string{
+		"hotcell.yaml": "", "/etc/hotcell/hotcell.yaml": "", "/env.yaml": "", "/flag.yaml": "",
+	}
+	without := func(names ...string) map[string]string {
+		m := map[string]string{}
+		for k, v := range all {
+			m[k] = v
+		}
+		for _, n := range names {
+			delete(m, n)
+		}
+		return m
+	}
+	for name, tt := range map[string]struct {
+		files     map[string]string
+		flag, env string
+		want, err string
+	}{
+		"flag first":                  {all, "/flag.yaml", "/env.yaml", "/flag.yaml", ""},
+		"then the variable":           {all, "", "/env.yaml", "/env.yaml", ""},
+		"then here":                   {all, "", "", "hotcell.yaml", ""},
+		"then /etc":                   {without("hotcell.yaml"), "", "", "/etc/hotcell/hotcell.yaml", ""},
+		"then none":                   {nil, "", "", "", ""},
+		"a flag's file must be there": {without("/flag.yaml"), "/flag.yaml", "", "", "configuration: open /flag.yaml: file does not exist"},
+		"a variable's too":            {without("/env.yaml"), "", "/env.yaml", "", "configuration: open /env.yaml: file does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := host{files: tt.files, env: map[string]string{EnvFile: tt.env}}.options()
+			o.Path = tt.flag
+			_, src, err := Load(o)
+			if got := text(err); got != tt.err || src.Path != tt.want {
+				t.Errorf("path %q err %q", src.Path, got)
+			}
+		})
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestUnreadableFileIsNotSkipped(t *testing.T) {
+	o := host{}.options()
+	o.ReadFile = func(string) ([]byte, error) { return nil, fs.ErrPermission }
+	if _, _, err := Load(o); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRealFileIsReadWithABound(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	write := func(s string) {
+		if err := os.WriteFile(path, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := host{}.options()
+	o.ReadFile, o.Path = nil, path
+	write("a2e: {errors: message}")
+	if c, _, err := Load(o); err != nil || c.A2E.Errors != "message" {
+		t.Errorf("got %v", err)
+	}
+	write(strings.Repeat("#\n", maxFile))
+	if _, _, err := Load(o); err == nil || !strings.Contains(err.Error(), "larger than 64 KiB") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestEnvironmentWithGetenvAlone(t *testing.T) {
+	o := host{env: map[string]string{
+		"HOTCELL__SANDBOX__MAX_CELLS": "7", "HOTCELL__IMAGES__DEFAULTS__SH": "x/sh",
+	}}.options()
+	o.Environ = nil
+	c, _, err := Load(o)
+	if err != nil || c.Sandbox.MaxCells != 7 || c.Images.Defaults["sh"] != "x/sh" {
+		t.Errorf("config %+v, %v", c, err)
+	}
+}
+
+func TestEnvironmentAndFlagErrors(t *testing.T) {
+	for name, tt := range map[string]struct {
+		env   map[string]string
+		flags map[string]any
+		want  string
+	}{
+		"misspelt variable": {map[string]string{"HOTCELL__SANDBOX__DRVIER": "docker"}, nil,
+			"HOTCELL__SANDBOX__DRVIER: sandbox.drvier: unknown key, did you mean driver?"},
+		"later key": {map[string]string{"HOTCELL__AUTH__MODE": "token"}, nil,
+			"HOTCELL__AUTH__MODE: auth.mode: not available in this version"},
+		"a section": {map[string]string{"HOTCELL__SANDBOX": "x"}, nil,
+			"HOTCELL__SANDBOX: sandbox: set the keys below it one by one"},
+		"a mapping": {map[string]string{"HOTCELL__IMAGES__DEFAULTS": "x"}, nil,
+			"HOTCELL__IMAGES__DEFAULTS: images.defaults: set the keys below it one by one"},
+		"not a number": {map[string]string{"HOTCELL__SANDBOX__MAX_CELLS": "many"}, nil,
+			`HOTCELL__SANDBOX__MAX_CELLS: sandbox.max_cells: expected a whole number, not "many"`},
+		"not a truth": {map[string]string{"HOTCELL__SKILLS__BUNDLED": "yes"}, nil,
+			`HOTCELL__SKILLS__BUNDLED: skills.bundled: expected true or false, not "yes"`},
+		"terminal escape": {map[string]string{"HOTCELL__SANDBOX__RUNTIME": "a\x1b[2J"}, nil,
+			"HOTCELL__SANDBOX__RUNTIME: sandbox.runtime: control characters are not allowed"},
+		"bad UTF-8": {map[string]string{"HOTCELL__SKILLS__DIRS": "a,\xff"}, nil,
+			"HOTCELL__SKILLS__DIRS: skills.dirs: not valid UTF-8"},
+		"brackets": {map[string]string{"HOTCELL__SKILLS__DIRS": "[a,b]"}, nil,
+			"HOTCELL__SKILLS__DIRS: skills.dirs: expected entries separated by commas, without brackets: a,b"},
+		"below the floor": {map[string]string{"HOTCELL__POLICY__LIMITS__MEMORY": "10", "HOTCELL__POLICY__LIMITS__CPU": "1m"}, nil,
+			"HOTCELL__POLICY__LIMITS__MEMORY: policy.limits.memory: 10 is too little, expected at least 16Mi, or 0 for no bound\n" +
+				"HOTCELL__POLICY__LIMITS__CPU: policy.limits.cpu: 1m is too little, expected at least 10m, or 0 for no bound"},
+		"empty entry": {map[string]string{"HOTCELL__SKILLS__DIRS": "a,,b"}, nil,
+			"HOTCELL__SKILLS__DIRS: skills.dirs: an entry is empty"},
+		"flag": {nil, map[string]any{"sandbox.driver": "dokcer"},
+			`flag: sandbox.driver: expected auto or docker, not "dokcer"`},
+		"planned word": {nil, map[string]any{"sandbox.driver": "oci"},
+			`flag: sandbox.driver: "oci" is not available in this version, expected auto or docker`},
+		"list for one value": {nil, map[string]any{"listen": []string{"a"}}, "flag: listen: expected a single value"},
+		"unknown override":   {nil, map[string]any{"nope.x": "a"}, "flag: nope.x: unknown key"},
+		"unknown kind": {map[string]string{"HOTCELL__IMAGES__DEFAULTS__RUBY": "x"}, nil,
+			"HOTCELL__IMAGES__DEFAULTS__RUBY: images.defaults.ruby: unknown kind of script, expected python or sh"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := host{env: tt.env}.options()
+			o.Overrides = tt.flags
+			if _, _, err := Load(o); text(err) != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestShow(t *testing.T) {
+	h := host{
+		files: map[string]string{"hotcell.yaml": "skills:\n  dirs: ['a # b', \"true\"]\npolicy: {limits: {memory: 1Gi, cpu: 500m}}\n"},
+		env:   map[string]string{"HOTCELL__SANDBOX__RUNTIME": "runsc"},
+	}
+	o := h.options()
+	o.Overrides = map[string]any{"sandbox.driver": "docker"}
+	c, src, err := Load(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := Show(&out, c, src); err != nil {
+		t.Fatal(err)
+	}
+	testutil.Golden(t, "testdata/show.yaml", out.Bytes())
+}
+
+func TestShowNamesEveryPlaceOfAList(t *testing.T) {
+	c, src, err := Load(host{}.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	src.Before("skills.dirs")
+	src.Before("skills.dirs", Origin{LayerFlag, "--skills"}, Origin{LayerEnv, "HOTCELL_SKILLS"})
+	var out bytes.Buffer
+	if err := Show(&out, c, src); err != nil {
+		t.Fatal(err)
+	}
+	if want := "dirs: [skills]  # flag --skills, then env HOTCELL_SKILLS, then default\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("got %s, want %s", out.String(), want)
+	}
+}
+
+func TestShownConfigurationReadsBackTheSame(t *testing.T) {
+	for _, file := range []string{"", fullFile} {
+		want, src, err := Load(host{files: map[string]string{"hotcell.yaml": file}, env: map[string]string{"HOME": "/r"}}.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := Show(&out, want, src); err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := Load(host{files: map[string]string{"hotcell.yaml": out.String()}}.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

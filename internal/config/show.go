@@ -1,0 +1,83 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/hotcell/hotcell/images"
+)
+
+// Show writes c as a configuration file, with the origin of each value as a comment.
+func Show(w io.Writer, c *Config, src Source) error {
+	p := printer{src: src}
+	for _, f := range fields() {
+		m, ok := f.place(c).(*map[string]string)
+		if !ok {
+			p.line(f.key, show(f.place(c)))
+			continue
+		}
+		for _, k := range slices.Sorted(maps.Keys(*m)) {
+			p.line(f.key+"."+k, scalar((*m)[k]))
+		}
+	}
+	_, err := w.Write(p.out.Bytes())
+	return err
+}
+
+type printer struct {
+	src  Source
+	out  bytes.Buffer
+	last []string // the sections that are open
+}
+
+// line writes one value, after the headings of sections that it opens.
+func (p *printer) line(key, value string) {
+	path := strings.Split(key, ".")
+	name, sections := path[len(path)-1], path[:len(path)-1]
+	same := 0
+	for same < min(len(sections), len(p.last)) && sections[same] == p.last[same] {
+		same++
+	}
+	for i := same; i < len(sections); i++ {
+		fmt.Fprintf(&p.out, "%s%s:\n", strings.Repeat("  ", i), sections[i])
+	}
+	p.last = sections
+	fmt.Fprintf(&p.out, "%s%s: %s  # %s\n", strings.Repeat("  ", len(sections)), name, value, p.src.text(key))
+}
+
+func show(place any) string {
+	switch p := place.(type) {
+	case *string:
+		return scalar(*p)
+	case *images.PullPolicy:
+		return scalar(string(*p))
+	case *[]string:
+		quoted := make([]string, len(*p))
+		for i, s := range *p {
+			quoted[i] = scalar(s)
+		}
+		return "[" + strings.Join(quoted, ", ") + "]"
+	case *bool:
+		return fmt.Sprint(*p)
+	case *int:
+		return fmt.Sprint(*p)
+	case *int64:
+		return fmt.Sprint(*p)
+	}
+	return fmt.Sprint(place) // quantities print themselves
+}
+
+// scalar quotes s where YAML would read it as something else.
+func scalar(s string) string {
+	b, err := yaml.MarshalWithOptions([]string{s}, yaml.Flow(true))
+	if err != nil {
+		return fmt.Sprintf("%q", s)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(string(b)), "["), "]")
+}

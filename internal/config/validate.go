@@ -1,0 +1,168 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/policies"
+)
+
+const (
+	maxSocketPath = 107  // bytes, of sockaddr_un
+	maxCells      = 1000 // each live cell has a uid of its own from a range of this size
+	maxListed     = 256  // entries of a list
+)
+
+// Validate checks every value. The error joins one [FieldError] for each that is wrong.
+func (c *Config) Validate() error { return joined(c.faults()) }
+
+func (c *Config) faults() []*FieldError {
+	var v faults
+	v.add("listen", checkListen(c.Listen))
+	v.add("socket", checkSocket(c.Socket))
+	v.add("data_dir", checkFolder(c.DataDir))
+	v.add("skills.dirs", checkList(c.Skills.Dirs))
+	v.add("sandbox.driver", oneOf(c.Sandbox.Driver, []string{"auto", "docker"}, "oci", "kubernetes"))
+	v.add("sandbox.runtime", checkRuntime(c.Sandbox.Runtime))
+	v.add("sandbox.max_cells", between(c.Sandbox.MaxCells, 0, maxCells))
+	v.add("sandbox.max_memory", positive(int64(c.Sandbox.MaxMemory)))
+	c.limitFaults(&v)
+	v.add("policy.network", oneOf(c.Policy.Network, []string{"none"}, "allow"))
+	v.add("policy.images.registries", checkList(c.Policy.Images.Registries))
+	v.add("policy.images.pull", checkPull(c.Policy.Images.Pull))
+	c.defaultImageFaults(&v)
+	v.add("a2e.errors", oneOf(c.A2E.Errors, []string{"resp", "message"}))
+	return v
+}
+
+type faults []*FieldError
+
+func (v *faults) add(key, why string) {
+	if why != "" {
+		*v = append(*v, &FieldError{Key: key, Why: why})
+	}
+}
+
+// limitFaults finds limits under which no cell could run.
+func (c *Config) limitFaults(v *faults) {
+	for _, e := range policies.Check(policies.Operator, policies.Policy{Limits: c.Policy.Limits}) {
+		v.add("policy."+e.Field, e.Problem+", or 0 for no bound")
+	}
+}
+
+func (c *Config) defaultImageFaults(v *faults) {
+	kinds := []string{"python", "sh"}
+	for _, kind := range slices.Sorted(maps.Keys(c.Images.Defaults)) {
+		switch {
+		case !slices.Contains(kinds, kind):
+			v.add("images.defaults."+kind, "unknown kind of script, expected python or sh")
+		case c.Images.Defaults[kind] == "":
+			v.add("images.defaults."+kind, "expected an image")
+		}
+	}
+}
+
+// checkListen keeps the door on this host: nothing authenticates yet.
+func checkListen(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Sprintf("expected host:port, such as 127.0.0.1:8765, not %q", addr)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+		return fmt.Sprintf("expected a port from 0 to 65535, not %q", port)
+	}
+	ip, err := netip.ParseAddr(host)
+	if host == "localhost" || err == nil && ip.IsLoopback() {
+		return ""
+	}
+	return fmt.Sprintf("%q is not a loopback address, and this version has no authentication: use 127.0.0.1, [::1] or localhost", host)
+}
+
+func checkSocket(path string) string {
+	switch {
+	case path == "":
+		return "no default without XDG_RUNTIME_DIR and HOME: set it"
+	case len(path) > maxSocketPath:
+		return fmt.Sprintf("the path has %d bytes, a unix socket's has at most %d", len(path), maxSocketPath)
+	}
+	return ""
+}
+
+func checkFolder(path string) string {
+	switch {
+	case path == "":
+		return "no default without HOME: set it"
+	case filepath.Clean(path) == "/":
+		return "expected a folder of hotcell's own, not /"
+	}
+	return ""
+}
+
+func checkList(list []string) string {
+	if len(list) > maxListed {
+		return fmt.Sprintf("%d entries, at most %d are allowed", len(list), maxListed)
+	}
+	if slices.Contains(list, "") {
+		return "an entry is empty"
+	}
+	return ""
+}
+
+// checkRuntime takes what an engine can have as a runtime's name.
+func checkRuntime(name string) string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	if len(name) <= 64 && strings.Trim(name, letters+"._-") == "" && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "-") {
+		return ""
+	}
+	return fmt.Sprintf("expected a runtime's name, such as runsc, not %q", name)
+}
+
+func checkPull(p images.PullPolicy) string {
+	if p == "" {
+		return "expected missing, never or always"
+	}
+	if _, err := images.ParsePullPolicy(string(p)); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func between(n, low, high int) string {
+	if n < low || n > high {
+		return fmt.Sprintf("expected a number from %d to %d, not %d", low, high, n)
+	}
+	return ""
+}
+
+func positive(n int64) string {
+	if n < 0 {
+		return "expected no less than 0"
+	}
+	return ""
+}
+
+// oneOf checks a word against those that work; planned are those that a later version will take.
+func oneOf(s string, words []string, planned ...string) string {
+	if slices.Contains(words, s) {
+		return ""
+	}
+	expected := words[0]
+	for i, w := range words[1:] {
+		sep := ", "
+		if i == len(words)-2 {
+			sep = " or "
+		}
+		expected += sep + w
+	}
+	if slices.Contains(planned, s) {
+		return fmt.Sprintf("%q is not available in this version, expected %s", s, expected)
+	}
+	return fmt.Sprintf("expected %s, not %q", expected, s)
+}
