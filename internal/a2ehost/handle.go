@@ -1,0 +1,131 @@
+package a2ehost
+
+import (
+	"context"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+)
+
+// handle takes one good message. What may take long is done beside the reading.
+func (s *session) handle(ctx context.Context, m a2e.Message) {
+	switch m := m.(type) {
+	case *a2e.CallRequest:
+		before, end := s.turns.join(m.ID)
+		s.begin(ctx, func(who a2e.Caller) {
+			defer end()
+			defer s.slot(ctx, before)()
+			s.call(ctx, who, m)
+		})
+	case *a2e.DiscoverRequest:
+		s.begin(ctx, func(who a2e.Caller) { s.discover(ctx, who, m) })
+	case *a2e.HandshakeRequest:
+		s.who.Agent = m.AgentID
+		_ = s.send(s.host.welcome(m, s.id))
+	case *a2e.Ping:
+		_ = s.send(&a2e.Pong{ReqID: m.ID, UptimeSeconds: time.Since(s.host.started).Seconds()})
+	default:
+		h := a2e.HeaderOf(m)
+		_ = s.send(a2e.ErrorReport(h.ID, a2e.Errorf(a2e.InvalidMessage, "%s is what a host sends, not what it takes", h.Type)))
+	}
+}
+
+// begin runs work on its own as soon as there is room. It returns once there is: that is what holds up a flood. After
+// ctx's end there is no waiting: work goes ahead and answers "cancelled".
+func (s *session) begin(ctx context.Context, work func(who a2e.Caller)) {
+	taken := 0
+	for n := s.weight(); taken < n && ctx.Err() == nil; {
+		select {
+		case s.room <- struct{}{}:
+			taken++
+		case <-ctx.Done():
+		}
+	}
+	who := s.who
+	s.act.inFlight.Add(1)
+	select {
+	case s.busy <- struct{}{}:
+	default:
+	}
+	s.calls.Go(func() {
+		defer s.act.inFlight.Add(-1)
+		defer s.act.touch()
+		defer release(s.room, taken)
+		work(who)
+	})
+}
+
+// slot waits for the earlier call with the same id, then until one more call may run, and returns what frees the slot.
+// The first wait needs no ctx: ctx's end ends the earlier call too.
+func (s *session) slot(ctx context.Context, before <-chan struct{}) (free func()) {
+	if before != nil {
+		<-before
+	}
+	select {
+	case s.slots <- struct{}{}:
+		return func() { release(s.slots, 1) }
+	case <-ctx.Done():
+		return func() {}
+	}
+}
+
+// weight is how much of the room the last message takes: one place, and as many again as its length demands, so that
+// about four of the longest fill the room.
+func (s *session) weight() int {
+	return 1 + cap(s.room)*s.dec.Size()/(4*s.host.opt.MaxLine)
+}
+
+func release(c <-chan struct{}, n int) {
+	for range n {
+		<-c
+	}
+}
+
+// refuse answers a line that is no good message: a call with a call's answer, all else with an error.
+func (s *session) refuse(bad *a2e.DecodeError) {
+	s.log.Debug("bad line", "code", bad.Err.Code, "type", bad.Type, "req_id", bad.ReqID)
+	if bad.Type == a2e.TypeCallRequest && bad.ReqID != "" {
+		s.answer(bad.ReqID, bad.Name, a2e.Failure(bad.ReqID, bad.Name, bad.Err, 0))
+		return
+	}
+	_ = s.send(a2e.ErrorReport(bad.ReqID, bad.Err))
+}
+
+// welcome answers a handshake. The capability is called skill; skills is accepted too, as upstream's samples have it.
+func (h *Host) welcome(m *a2e.HandshakeRequest, session string) *a2e.HandshakeResponse {
+	resp := &a2e.HandshakeResponse{ReqID: m.ID, SessionID: session, MaxParallel: h.opt.MaxParallel, OK: true}
+	asked := m.AgentCaps
+	if len(asked) == 0 {
+		asked = []string{capSkill}
+	}
+	seen := map[string]bool{}
+	for _, name := range asked {
+		if name == "skills" {
+			name = capSkill
+		}
+		if !seen[name] && len(seen) < maxCaps {
+			resp.AcceptedCaps = append(resp.AcceptedCaps, h.capability(name))
+		}
+		seen[name] = true
+	}
+	if !seen[capSkill] {
+		resp.OK, resp.Reason = false, "no_caps"
+	}
+	return resp
+}
+
+const (
+	capSkill = "skill"
+	maxCaps  = 32 // capabilities that are answered
+)
+
+func (h *Host) capability(name string) a2e.Capability {
+	if name != capSkill {
+		return a2e.Capability{Capability: name, Metadata: map[string]any{"reason": "no plugin loaded"}}
+	}
+	meta := map[string]any{"name": "hotcell", "type": capSkill, "priority": 0, "exclusive": false}
+	if h.opt.Version != "" {
+		meta["version"] = h.opt.Version
+	}
+	return a2e.Capability{Capability: capSkill, Enabled: true, Metadata: meta}
+}

@@ -1,0 +1,72 @@
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/control"
+)
+
+// readyTimeout bounds a readiness check.
+const readyTimeout = 5 * time.Second
+
+// Options is what [New] serves. Control is required.
+type Options struct {
+	Control control.Control
+	Ready   func(ctx context.Context) error // nil: always ready. The error's first line is shown
+	Metrics http.Handler                    // nil: no /metrics
+	Hosts   []string                        // names beside the loopback ones that Host may have, without port
+	Log     *slog.Logger                    // nil: none
+	Version string                          // for the Server header; "": no such header
+}
+
+// New returns the door: its routes behind the listener rules.
+func New(o Options) http.Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &api{control: o.Control, ready: o.Ready, log: o.Log}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", a.health)
+	mux.HandleFunc("GET /readyz", a.readiness)
+	if o.Metrics != nil {
+		mux.Handle("GET /metrics", o.Metrics)
+	}
+	mux.HandleFunc("GET /v1/calls", a.list)
+	mux.HandleFunc("GET /v1/calls/{id}", a.show)
+	mux.HandleFunc("DELETE /v1/calls/{id}", a.cancel)
+	mux.HandleFunc("GET /v1/calls/{id}/events", a.events)
+	return headers(o.Version, recovered(o.Log, guard(o.Hosts, plainErrors(mux))))
+}
+
+// plainErrors answers in JSON where the mux has no route, with the status and Allow header that the mux would give.
+func plainErrors(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		probe := &statusOnly{header: http.Header{}}
+		h.ServeHTTP(probe, r)
+		if probe.status != http.StatusMethodNotAllowed {
+			fail(w, http.StatusNotFound, "not_found", "no such path")
+			return
+		}
+		allow := probe.header.Get("Allow")
+		w.Header().Set("Allow", allow)
+		fail(w, http.StatusMethodNotAllowed, "method_not_allowed", "expected "+allow)
+	})
+}
+
+// statusOnly takes an answer's head and drops its body.
+type statusOnly struct {
+	header http.Header
+	status int
+}
+
+func (s *statusOnly) Header() http.Header         { return s.header }
+func (s *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
+func (s *statusOnly) WriteHeader(status int)      { s.status = status }
