@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/skills"
+)
+
+// app is the process as its commands see it: what tests put in the place of the real one.
+type app struct {
+	getenv         func(string) string
+	environ        func() []string // KEY=VALUE of all variables; nil: only those that are asked for
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	// notify sends the signals that ask a process to stop to c, until stop is called.
+	notify func(c chan<- os.Signal) (stop func())
+	// open wires a supervisor. The caller closes what it returns.
+	open func(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, error)
+	// dial returns the control of a daemon.
+	dial func(base string) (control.Control, error)
+
+	flags globalFlags
+	out   *screen
+	errs  *screen
+}
+
+// supervisor is what commands need of an executor.
+type supervisor interface {
+	a2e.Handler
+	control.Control
+	// Run is Call with input files.
+	Run(ctx context.Context, who a2e.Caller, req *a2e.CallRequest, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse
+	// Drain refuses new calls and waits for those in flight; when ctx ends it kills what is left.
+	Drain(ctx context.Context) error
+}
+
+// system is hotcell wired together.
+type system struct {
+	skills     skills.Catalog
+	supervisor supervisor
+	metrics    http.Handler
+	probe      func(ctx context.Context) error // asks the engine whether it is there
+	close      func() error
+}
+
+// run executes one command line and returns the process's exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	a.out, a.errs = newScreen(a.stdout, a.getenv), newScreen(a.stderr, a.getenv)
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = a.out.failed()
+	}
+	code, show := outcome(err)
+	if show {
+		a.errs.line("hotcell: " + errorLine(err))
+	}
+	return code
+}
+
+// errorLine is an error on one line, or on several where several things are wrong.
+func errorLine(err error) string {
+	return indented(block(err.Error(), maxLogText))
+}
+
+// logger writes what hotcell itself has to say to stderr, above a progress bar.
+func (a *app) logger(level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.errs, &slog.HandlerOptions{Level: level}))
+}

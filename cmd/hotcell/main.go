@@ -1,0 +1,25 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	// A reader of our output that goes away is an error of the write, so that the call can be cancelled in order.
+	signal.Ignore(syscall.SIGPIPE)
+	a := &app{
+		getenv: os.Getenv, environ: os.Environ,
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		notify: notify, open: open, dial: dial,
+	}
+	os.Exit(a.run(context.Background(), os.Args[1:]))
+}
+
+// notify sends the signals that ask a process to stop to c until stop is called.
+func notify(c chan<- os.Signal) (stop func()) {
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	return func() { signal.Stop(c) }
+}

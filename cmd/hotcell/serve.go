@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotcell/hotcell/internal/a2ehost"
+	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/rest"
+)
+
+const (
+	probeLimit = 5 * time.Second // for the engine to answer at the start
+	socketMode = 0o660
+)
+
+func (a *app) serveCmd() *cobra.Command {
+	var socket, listen string
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon: A2E on a unix socket, HTTP with metrics",
+		Long: "Run the daemon: A2E on a unix socket, HTTP with metrics. SIGTERM and Ctrl-C stop it once the calls in flight\n" +
+			"have ended, at most a minute later; a second one kills them. SIGHUP changes nothing: skills are read again by\n" +
+			"themselves when they change, the configuration only at a restart.",
+		Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			overrides := map[string]any{}
+			if socket != "" {
+				overrides["socket"] = socket
+			}
+			if listen != "" {
+				overrides["listen"] = listen
+			}
+			return a.serve(c.Context(), overrides)
+		},
+	}
+	c.Flags().StringVar(&socket, "socket", "", "`PATH` of the unix socket (default: the configuration's socket)")
+	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` of HTTP, on loopback (default: the configuration's listen)")
+	return c
+}
+
+func (a *app) serve(ctx context.Context, overrides map[string]any) error {
+	cfg, _, err := a.settingsWith(overrides)
+	if err != nil {
+		return err
+	}
+	log := a.logger(slog.LevelInfo)
+	sys, err := a.open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	hangUp := func() {
+		log.Info("SIGHUP: nothing to reload: skills are read again by themselves, the configuration at a restart")
+	}
+	signals := a.interruptible(ctx, sys.supervisor, hangUp, func(ctx context.Context) { err = a.daemonDoors(ctx, sys, cfg, log) })
+	return errors.Join(killedBy(signals, err), sys.close())
+}
+
+// daemonDoors listens, says so, and serves until ctx ends.
+func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, log *slog.Logger) error {
+	host, err := a2ehost.New(a2ehost.Options{
+		Handler: sys.supervisor, Door: "socket", Version: version(embedded).Version, ErrorsAs: cfg.A2E.Errors, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	web, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return listenError(cfg.Listen, "--listen", err)
+	}
+	local, err := a2ehost.Listen(cfg.Socket, socketMode)
+	if err != nil {
+		return errors.Join(listenError(cfg.Socket, "--socket", err), web.Close())
+	}
+	handler := rest.New(rest.Options{
+		Control: sys.supervisor, Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
+		Ready: func(c context.Context) error {
+			if ctx.Err() != nil {
+				return errors.New("stopping")
+			}
+			return sys.probe(c)
+		},
+	})
+	probeEngine(ctx, sys, log)
+	a.errs.line(fmt.Sprintf("hotcell: ready: http://%s and %s", web.Addr(), cfg.Socket))
+	return serveDoors(ctx, sys.supervisor, log,
+		func(ctx context.Context) error { return rest.Serve(ctx, web, handler, log) },
+		func(ctx context.Context) error { return host.ServeSocket(ctx, local) },
+	)
+}
+
+// listenError is one line that says what can't be listened at and why, and which flag names another place. A socket's own
+// error says what to do.
+func listenError(what, flag string, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("can't listen at %s: %w: stop what is there, or choose another with %s", what, err, flag)
+	}
+	return fmt.Errorf("can't listen at %s: %w (%s)", what, err, flag)
+}
+
+// probeEngine warns of an engine that does not answer. The daemon starts all the same: it may come later, and /readyz
+// tells.
+func probeEngine(ctx context.Context, sys *system, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	if err := sys.probe(ctx); err != nil {
+		log.Warn("no engine answers yet: calls fail until one does", "error", plainEngine(err.Error()))
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotcell/hotcell/internal/a2ehost"
+)
+
+func (a *app) stdioCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "stdio",
+		Short: "Speak A2E on stdin and stdout",
+		Long: "Speak A2E on stdin and stdout: one JSON message a line, logs on stderr. The end of stdin and SIGTERM stop it\n" +
+			"once the calls in flight have ended; a second signal kills them.",
+		Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.stdio(c.Context()) },
+	}
+}
+
+func (a *app) stdio(ctx context.Context) error {
+	cfg, _, err := a.settings()
+	if err != nil {
+		return err
+	}
+	log := a.logger(slog.LevelInfo)
+	sys, err := a.open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	host, err := a2ehost.New(a2ehost.Options{
+		Handler: sys.supervisor, Door: "stdio", Version: version(embedded).Version, ErrorsAs: cfg.A2E.Errors, Log: log,
+	})
+	if err != nil {
+		return errors.Join(err, sys.close())
+	}
+	signals := a.interruptible(ctx, sys.supervisor, nil, func(ctx context.Context) {
+		err = serveDoors(ctx, sys.supervisor, log, func(ctx context.Context) error { return host.Serve(ctx, a.stdin, a.stdout) })
+	})
+	return errors.Join(killedBy(signals, stdioEnd(err)), sys.close())
+}
+
+// stdioEnd gives the end of the one session its exit code.
+func stdioEnd(err error) error {
+	switch {
+	case errors.Is(err, a2ehost.ErrHungUp):
+		return silent(exitPipe)
+	case errors.Is(err, a2ehost.ErrTooManyFaults):
+		return usagef("%w", err)
+	}
+	return err
+}

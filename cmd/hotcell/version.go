@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+)
+
+// versionInfo is what `hotcell version --json` prints.
+type versionInfo struct {
+	Version  string           `json:"version"`
+	Revision string           `json:"revision,omitempty"`
+	Go       string           `json:"go"`
+	OS       string           `json:"os"`
+	Arch     string           `json:"arch"`
+	A2E      string           `json:"a2e"`
+	Runners  map[string]int64 `json:"runners"` // architecture → bytes of the runner inside
+}
+
+func (a *app) versionCmd() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version and what is built in",
+		Args:  exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			v := version(embedded)
+			if asJSON {
+				return a.printJSON(v)
+			}
+			a.printVersion(v)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func version(runners fs.FS) versionInfo {
+	v := versionInfo{
+		Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, A2E: a2e.Version,
+		Runners: map[string]int64{},
+	}
+	if b, ok := debug.ReadBuildInfo(); ok {
+		if b.Main.Version != "" && b.Main.Version != "(devel)" {
+			v.Version = b.Main.Version
+		}
+		for _, s := range b.Settings {
+			if s.Key == "vcs.revision" {
+				v.Revision = s.Value
+			}
+		}
+	}
+	for _, arch := range architectures() {
+		if info, err := fs.Stat(runners, runnerFile(arch)); err == nil {
+			v.Runners[arch] = info.Size()
+		}
+	}
+	return v
+}
+
+func (a *app) printVersion(v versionInfo) {
+	line := "hotcell " + v.Version
+	if v.Revision != "" && len(v.Revision) > 12 {
+		line += " (" + v.Revision[:12] + ")"
+	}
+	a.out.line(fmt.Sprintf("%s, %s %s/%s, A2E %s", line, v.Go, v.OS, v.Arch, v.A2E))
+	for _, arch := range architectures() {
+		if n, ok := v.Runners[arch]; ok {
+			a.out.line(fmt.Sprintf("  runner for %s: %s", arch, size(n)))
+			continue
+		}
+		a.out.line(fmt.Sprintf("  runner for %s: not built in; 'make build' does it", arch))
+	}
+}
