@@ -1,0 +1,165 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/testutil"
+)
+
+// call sends one request over the daemon's socket and returns the answer, with the number of events before it.
+func (d *daemon) call(line string) (*a2e.CallResponse, int, error) {
+	conn, err := net.Dial("unix", d.socket)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil {
+		return nil, 0, err
+	}
+	if _, err := io.WriteString(conn, line+"\n"); err != nil {
+		return nil, 0, err
+	}
+	events := 0
+	for lines := json.NewDecoder(conn); ; {
+		var raw json.RawMessage
+		if err := lines.Decode(&raw); err != nil {
+			return nil, events, err
+		}
+		var head a2e.Header
+		if err := json.Unmarshal(raw, &head); err != nil {
+			return nil, events, err
+		}
+		switch head.Type {
+		case a2e.TypeEvent:
+			events++
+		case a2e.TypeCallResponse:
+			var answer a2e.CallResponse
+			return &answer, events, json.Unmarshal(raw, &answer)
+		default:
+			return nil, events, fmt.Errorf("unexpected %s", raw)
+		}
+	}
+}
+
+// Fifty at once over the socket all end right; TestMain sees to it that nothing of them is left.
+func TestFiftyCallsAtOnce(t *testing.T) {
+	d := serve(t, binary(t))
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			id := fmt.Sprintf("c%d", i)
+			answer, events, err := d.call(`{"type":"skill/call/req","id":"` + id + `","name":"code_review","arguments":{"code":"import os\n"}}`)
+			if err != nil || answer.Error != nil {
+				t.Errorf("%s: %v, %+v", id, err, answer)
+				return
+			}
+			data, _ := json.Marshal(answer.Data.Data)
+			if answer.ReqID != id || events == 0 || !strings.Contains(string(data), "unused-import") {
+				t.Errorf("%s: req_id %s, %d events, data %s", id, answer.ReqID, events, data)
+			}
+		})
+	}
+	wg.Wait()
+	metrics := get(t, d.url+"/metrics")
+	for _, want := range []string{
+		`hotcell_calls_total{code="ok",reason="",skill="code-review"} 50`,
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("metrics lack %s:\n%s", want, grep(metrics, "hotcell_calls_total"))
+		}
+	}
+	testutil.Poll(t, time.Minute, func() bool {
+		m := get(t, d.url+"/metrics")
+		return strings.Contains(m, "hotcell_cells_created_total 50") && strings.Contains(m, "hotcell_cells_destroyed_total 50")
+	})
+}
+
+// A call is seen and cancelled from outside, and its caller is told so.
+func TestCallsAreListedAndCancelled(t *testing.T) {
+	dir := t.TempDir()
+	skill := filepath.Join(dir, "waits")
+	for name, text := range map[string]string{
+		"SKILL.md": "---\nname: waits\ndescription: waits\n---\n", "main.py": "import time\ntime.sleep(300)\n",
+	} {
+		if err := os.MkdirAll(skill, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(skill, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bin := binary(t)
+	d := serve(t, bin, "HOTCELL_SKILLS="+dir)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		answer, _, err := d.call(`{"type":"skill/call/req","id":"w1","name":"waits","arguments":{}}`)
+		if err != nil || answer.Error == nil || answer.Error.Reason() != a2e.ReasonCancelled {
+			t.Errorf("%v, %+v", err, answer)
+		}
+	})
+	testutil.Poll(t, time.Minute, func() bool { return strings.Contains(get(t, d.url+"/v1/calls/w1"), `"Running"`) })
+	if r := command(t, bin, "", "calls", "list", "--url", d.url); r.exit != 0 || !strings.Contains(r.stdout, "waits") || !strings.Contains(r.stdout, "Running") {
+		t.Errorf("calls list: %+v", r)
+	}
+	if r := command(t, bin, "", "calls", "cancel", "w1", "--url", d.url); r.exit != 0 {
+		t.Errorf("calls cancel: %+v", r)
+	}
+	wg.Wait()
+	if r := command(t, bin, "", "calls", "show", "w1", "--url", d.url); r.exit != 0 || !strings.Contains(r.stdout, "Canceled") {
+		t.Errorf("calls show: %+v", r)
+	}
+	if r := command(t, bin, "", "calls", "cancel", "w1", "--url", d.url); r.exit == 0 || !strings.Contains(r.stderr, "ended") {
+		t.Errorf("cancelling again: %+v", r)
+	}
+}
+
+// Whoever hangs up on the socket cancels its call.
+func TestHangingUpCancels(t *testing.T) {
+	d := serve(t, binary(t))
+	conn, err := net.Dial("unix", d.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, `{"type":"skill/call/req","id":"h1","name":"data-profile","arguments":{"csv":"`+strings.Repeat(`a,b,c\n`, 200_000)+`"}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	testutil.Poll(t, time.Minute, func() bool { return strings.Contains(get(t, d.url+"/v1/calls/h1"), `"Running"`) })
+	conn.Close()
+	testutil.Poll(t, time.Minute, func() bool { return strings.Contains(get(t, d.url+"/v1/calls/h1"), `"Canceled"`) })
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func grep(text, word string) string {
+	var found []string
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, word) {
+			found = append(found, line)
+		}
+	}
+	return strings.Join(found, "")
+}

@@ -1,0 +1,107 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/hotcell/hotcell/integration/rig"
+	"github.com/hotcell/hotcell/internal/testutil"
+	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/docker"
+)
+
+// instance marks what these tests make on the engine.
+const instance = "itest"
+
+// TestMain runs the tests and then looks for what they left: cells, half-filled volumes, volumes, goroutines.
+func TestMain(m *testing.M) {
+	before := volumes()
+	code := m.Run()
+	if err := leftovers(before); err != nil {
+		fmt.Fprintln(os.Stderr, "left behind:", err)
+		code = max(code, 1)
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, "goroutines left behind:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// newRig returns a supervisor on the real engine, drained at the test's end.
+func newRig(t *testing.T, opts rig.Options) *rig.Rig {
+	t.Helper()
+	testutil.Require(t, "docker")
+	testutil.Require(t, "image-python")
+	if opts.Runner == "" {
+		opts.Runner = testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell-runner")
+	}
+	opts.Instance = instance
+	r, err := rig.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(time.Minute); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return r
+}
+
+func listed() []sandbox.Listed {
+	driver, err := docker.New(docker.Options{Instance: instance})
+	if err != nil {
+		return nil
+	}
+	defer driver.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	all, err := driver.List(ctx)
+	if err != nil {
+		return nil // no engine: then nothing was made on it either
+	}
+	return all
+}
+
+func volumes() map[string]bool {
+	names := map[string]bool{}
+	for _, l := range listed() {
+		if l.Kind == "volume" {
+			names[l.ID] = true
+		}
+	}
+	return names
+}
+
+// leftovers reports what these tests left, and removes the volumes that they filled: those are a cache by content, and
+// only volumes that were there before belong to somebody else.
+func leftovers(before map[string]bool) error {
+	for _, l := range listed() {
+		switch {
+		case l.Kind != "volume" && l.Labels[sandbox.LabelInstance] == instance:
+			return fmt.Errorf("%s %s is %s", l.Kind, l.Name, l.State)
+		case l.Kind == "volume" && !before[l.ID]:
+			if err := remove(l.ID); err != nil {
+				return fmt.Errorf("volume %s: %w", l.Name, err) // in use: a cell is left
+			}
+		}
+	}
+	return nil
+}
+
+func remove(id string) error {
+	driver, err := docker.New(docker.Options{Instance: instance})
+	if err != nil {
+		return err
+	}
+	defer driver.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return driver.Remove(ctx, id)
+}

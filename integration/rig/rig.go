@@ -1,0 +1,127 @@
+package rig
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"testing/fstest"
+	"time"
+
+	"github.com/hotcell/hotcell/executor"
+	imagesdocker "github.com/hotcell/hotcell/images/docker"
+	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/internal/skills/bundled"
+	"github.com/hotcell/hotcell/internal/wall"
+	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/docker"
+)
+
+// PythonImage is the image that Python skills run in, made by scripts/image-python.
+const PythonImage = "hotcell/python:3"
+
+// Options say what differs from a plain supervisor.
+type Options struct {
+	Runner   string                 // path of a built hotcell-runner
+	Skills   fs.FS                  // folders of skills, before the bundled ones; may be nil
+	Host     string                 // the engine; "" for the usual one
+	Instance string                 // "": "rig"
+	Adjust   func(*executor.Config) // last word on the configuration; may be nil
+	Log      *slog.Logger
+}
+
+// Rig is a supervisor and its parts.
+type Rig struct {
+	*executor.Supervisor
+	Driver *docker.Driver
+
+	images *imagesdocker.Store
+}
+
+// New wires a rig. Its owner closes it.
+func New(opts Options) (*Rig, error) {
+	if opts.Instance == "" {
+		opts.Instance = "rig"
+	}
+	runner, err := runnerTree(opts.Runner)
+	if err != nil {
+		return nil, err
+	}
+	library, err := skills.Load(sources(opts.Skills), opts.Log)
+	if err != nil {
+		return nil, err
+	}
+	driver, err := docker.New(docker.Options{Host: opts.Host, Instance: opts.Instance, Log: opts.Log})
+	if err != nil {
+		return nil, err
+	}
+	store, err := imagesdocker.New(imagesdocker.Options{Host: opts.Host})
+	if err != nil {
+		return nil, errors.Join(err, driver.Close())
+	}
+	cfg := executor.Config{
+		Driver: driver, Images: store, Skills: library, Instance: opts.Instance, Log: opts.Log,
+		Runner:        func(string) (sandbox.Tree, error) { return runner, nil },
+		DefaultImages: map[string]string{"python": PythonImage, "sh": PythonImage},
+		EmbedEvents:   true,
+	}
+	if opts.Adjust != nil {
+		opts.Adjust(&cfg)
+	}
+	supervisor, err := executor.New(cfg)
+	if err != nil {
+		return nil, errors.Join(err, store.Close(), driver.Close())
+	}
+	return &Rig{Supervisor: supervisor, Driver: driver, images: store}, nil
+}
+
+// Close drains the supervisor, at most limit long, and lets the engine go.
+func (r *Rig) Close(limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return errors.Join(r.Drain(ctx), r.images.Close(), r.Driver.Close())
+}
+
+func sources(own fs.FS) []skills.Source {
+	var list []skills.Source
+	if own != nil {
+		list = append(list, skills.Source{Label: skills.SourceProject, FS: own, Path: "rig"})
+	}
+	return append(list, skills.Source{Label: skills.SourceCore, FS: bundled.FS(), Path: "bundled"})
+}
+
+func runnerTree(path string) (sandbox.Tree, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return sandbox.Tree{}, fmt.Errorf("runner: %w: build it with 'make build'", err)
+	}
+	sum := sha256.Sum256(b)
+	return sandbox.Tree{
+		Name: "runner", Digest: hex.EncodeToString(sum[:]), Target: wall.DirRunner,
+		FS: fstest.MapFS{"runner": {Data: b, Mode: 0o755}},
+	}, nil
+}
+
+// PythonSkill is a skill of one script, as a folder below name.
+func PythonSkill(name, yaml, script string) fstest.MapFS {
+	return fstest.MapFS{
+		name + "/SKILL.md":   {Data: []byte("---\nname: " + name + "\ndescription: a skill for tests\n---\nRun it.\n"), Mode: 0o644},
+		name + "/skill.yaml": {Data: []byte(yaml), Mode: 0o644},
+		name + "/main.py":    {Data: []byte(script), Mode: 0o644},
+	}
+}
+
+// Merge puts several folders into one file system.
+func Merge(parts ...fstest.MapFS) fstest.MapFS {
+	all := fstest.MapFS{}
+	for _, part := range parts {
+		for name, file := range part {
+			all[name] = file
+		}
+	}
+	return all
+}
