@@ -1,0 +1,133 @@
+package archtest
+
+// plan is what the rules compare the code with.
+type plan struct {
+	folders      []string            // at the top
+	floors       map[string]int      // by package
+	testOnly     map[string]bool     // packages that tests alone import
+	edges        map[string][]string // imports on the same floor
+	only         map[string][]string // packages that import nothing else of the module
+	reach        map[string][]string // programs that contain nothing else, however indirectly, but the standard library
+	dependencies []dependency
+}
+
+// dependency is a module of others, or a part of one, and where it may be imported.
+type dependency struct {
+	path   string
+	homes  []string // packages; none: tests alone
+	reason string
+}
+
+// The floors. A package imports from floors below its own.
+const (
+	floorWords    = 0 // vocabularies; standard library only
+	floorContract = 1 // contracts and values; never import one another
+	floorCompile  = 2 // pure: policy and workload to a sandbox's spec
+	floorAdapter  = 3 // each the only home of its dependency
+	floorExecutor = 4 // the supervisor and what configures it: contracts only
+	floorDoor     = 5 // each speaks to a Handler, never to the executor
+	floorProgram  = 6 // wires everything; imported by nobody
+)
+
+// The largest function and file outside tests, in lines.
+const (
+	maxFunction = 80
+	maxFile     = 400
+)
+
+// hotcell is this module's plan. A new package gets a floor here, a new dependency a row with its home and the reason.
+func hotcell() plan {
+	return plan{
+		folders:  []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
+		floors:   floors(),
+		testOnly: map[string]bool{"internal/archtest": true, "internal/testutil": true, "sandbox/sandboxtest": true},
+		edges: map[string][]string{
+			"internal/control":        {"internal/a2e"},
+			"internal/skills":         {"policies"},
+			"internal/skills/bundled": {"internal/skills"},
+			"executor":                {"executor/admission", "executor/relay"},
+			"integration/bench":       {"integration/rig"},
+		},
+		only: map[string][]string{
+			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup"},
+			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup"},
+		},
+		reach: map[string][]string{
+			"cmd/hotcell-runner": {"internal/runner", "internal/wall", "internal/cleanup"},
+		},
+		dependencies: dependencies(),
+	}
+}
+
+func floors() map[string]int {
+	return map[string]int{
+		"internal/a2e":      floorWords,
+		"internal/wall":     floorWords,
+		"internal/cleanup":  floorWords,
+		"internal/control":  floorWords,
+		"internal/testutil": floorWords,
+		"internal/archtest": floorWords,
+
+		"sandbox":                 floorContract,
+		"images":                  floorContract,
+		"policies":                floorContract,
+		"internal/skills":         floorContract,
+		"internal/skills/bundled": floorContract,
+
+		"policies/compile": floorCompile,
+
+		"sandbox/docker":      floorAdapter,
+		"sandbox/fake":        floorAdapter,
+		"sandbox/sandboxtest": floorAdapter,
+		"images/docker":       floorAdapter,
+		"internal/metrics":    floorAdapter,
+		"internal/runner":     floorAdapter,
+
+		"executor":           floorExecutor,
+		"executor/admission": floorExecutor,
+		"executor/relay":     floorExecutor,
+		"internal/config":    floorExecutor,
+
+		"internal/a2ehost": floorDoor,
+		"internal/rest":    floorDoor,
+
+		"cmd/hotcell":                   floorProgram,
+		"cmd/hotcell-runner":            floorProgram,
+		"integration":                   floorProgram,
+		"integration/bench":             floorProgram,
+		"integration/rig":               floorProgram,
+		"integration/skills/word-count": floorProgram,
+		"integration/tally":             floorProgram,
+	}
+}
+
+func dependencies() []dependency {
+	return []dependency{
+		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
+			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
+		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
+			"the engine client's errors are told apart where they come out of it"},
+		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/docker", "sandbox/fake", "sandbox/sandboxtest"},
+			"the contract carries a runtime spec: one package writes it, drivers read it"},
+		{"github.com/opencontainers/image-spec", []string{"sandbox/docker"}, "the engine client wants a platform in these words"},
+		{"github.com/moby/profiles/seccomp", []string{"policies/compile"},
+			"one package decides which system calls a cell may make"},
+		{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/skills"},
+			"arguments and results are validated in one place, with one set of bounds"},
+		{"github.com/goccy/go-yaml", []string{"internal/skills", "internal/config", "policies"},
+			"YAML is read where a file is a contract and errors need their positions: bundles, configuration, the limits in both"},
+		{"github.com/spf13/cobra", []string{"cmd/hotcell"}, "the command line is the program's business"},
+		{"github.com/knadh/koanf", []string{"internal/config"}, "file, environment and flags are layered in one place"},
+		{"github.com/charmbracelet/lipgloss", []string{"cmd/hotcell"}, "only the program has a terminal"},
+		{"github.com/schollz/progressbar/v3", []string{"cmd/hotcell"}, "only the program has a terminal"},
+		{"golang.org/x/term", []string{"cmd/hotcell"}, "only the program has a terminal"},
+		{"github.com/oklog/ulid/v2", []string{"executor"}, "call ids are made where calls are accepted"},
+		{"github.com/prometheus/client_golang", []string{"internal/metrics"}, "others report through small observer interfaces"},
+		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "images/docker"},
+			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
+		{"golang.org/x/sys", []string{"internal/a2ehost"}, "a peer that hung up is told from one that closed one direction by poll(2)"},
+		{"github.com/google/go-cmp", nil, "it compares in tests and panics by design"},
+		{"go.uber.org/goleak", nil, "it looks for leaks after tests"},
+		{"pgregory.net/rapid", nil, "it generates inputs for tests"},
+	}
+}
