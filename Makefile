@@ -1,0 +1,62 @@
+# make, or make help, lists the targets.
+
+SHELL      := /bin/sh
+
+# Only bin/hotcell carries the commit, and only where git can tell it; all else depends on its sources alone.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+VCS        := $(if $(shell git rev-parse --verify --quiet HEAD 2>/dev/null),true,false)
+
+EMBED      := cmd/hotcell/embed
+FUZZTIME   ?= 2m
+BENCH_JSON ?=
+PKGS       ?= ./...
+
+# What tests must find on this machine: without it they fail instead of being skipped.
+REQUIRE    ?= docker,image-python,image-word-count,go,linux
+
+# The race detector needs a C compiler.
+RACE       ?= $(if $(shell command -v gcc),-race)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test lint bench fuzz engine image clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: build image ## run the bundled code-review skill on a sample, from nothing
+	bin/hotcell run code-review --arg code=@docs/examples/sample.py
+
+build: ## build bin/hotcell with the runners for amd64 and arm64 in it
+	@for arch in amd64 arm64; do \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -trimpath -ldflags '-s -w' \
+			-o $(EMBED)/hotcell-runner-$$arch ./cmd/hotcell-runner || exit 1; \
+	done
+	CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -ldflags '-s -w' -o bin/hotcell ./cmd/hotcell
+
+test: build image ## run every test, those on the real engine included (PKGS=./..., REQUIRE=...)
+	$(if $(RACE),,@echo 'make: no C compiler, so the race detector is off' >&2)
+	HOTCELL_REQUIRE=$(REQUIRE) go run ./integration/tally $(RACE) -p 2 -timeout 20m $(PKGS)
+
+lint: ## check format, go vet and staticcheck
+	@out=$$(gofmt -l .) && if [ -n "$$out" ]; then printf 'gofmt would change:\n%s\n' "$$out" >&2; exit 1; fi
+	go vet $(PKGS)
+	go tool staticcheck $(PKGS)
+
+bench: build image ## compare call times with the raw engine and docker run (BENCH_JSON=file)
+	BENCH_JSON=$(BENCH_JSON) go run ./integration/bench -runner $(EMBED)/hotcell-runner-$$(go env GOARCH)
+
+fuzz: ## run each fuzz target for FUZZTIME (2m)
+	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file func; do \
+		echo "$${file%/*} $${func#func }"; \
+		go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$${file%/*}" </dev/null || exit 1; \
+	done
+
+engine: ## make sure that a Docker Engine answers
+	@scripts/engine
+
+image: engine ## make sure that the images of skills are there
+	@scripts/image-python
+	@scripts/image-word-count
+
+clean: ## remove what was built
+	rm -rf bin dist $(EMBED)/hotcell-runner-*
