@@ -7,7 +7,6 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hotcell/hotcell/integration/rig"
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -16,9 +15,7 @@ import (
 // told is what a caller got: the events as they came, and the answer.
 type told struct {
 	events []a2e.Event
-	at     []time.Time
 	answer *a2e.CallResponse
-	took   time.Duration
 }
 
 func (c told) kinds() map[string]int {
@@ -55,15 +52,12 @@ func (c told) data(t *testing.T) any {
 func ask(ctx context.Context, r *rig.Rig, req *a2e.CallRequest, inputs fs.FS) told {
 	var mu sync.Mutex
 	var got told
-	began := time.Now()
 	got.answer = r.Run(ctx, a2e.Caller{Door: "test"}, req, inputs, a2e.EventWriterFunc(func(_ context.Context, ev *a2e.Event) error {
 		mu.Lock()
 		defer mu.Unlock()
 		got.events = append(got.events, *ev)
-		got.at = append(got.at, time.Now())
 		return nil
 	}))
-	got.took = time.Since(began)
 	return got
 }
 

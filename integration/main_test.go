@@ -15,8 +15,8 @@ import (
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
 
-// instance marks what these tests make on the engine.
-const instance = "itest"
+// instance marks what this run of the tests makes on the engine, which others may be using.
+var instance = fmt.Sprintf("itest%d", os.Getpid())
 
 // TestMain runs the tests and then looks for what they left: cells, half-filled volumes, volumes, goroutines.
 func TestMain(m *testing.M) {
