@@ -12,9 +12,11 @@ func (s *session) handle(ctx context.Context, m a2e.Message) {
 	switch m := m.(type) {
 	case *a2e.CallRequest:
 		before, end := s.turns.join(m.ID)
+		ahead, passed := s.line, make(chan struct{})
+		s.line = passed
 		s.begin(ctx, func(who a2e.Caller) {
 			defer end()
-			defer s.slot(ctx, before)()
+			defer s.slot(ctx, ahead, passed, before)()
 			s.call(ctx, who, m)
 		})
 	case *a2e.DiscoverRequest:
@@ -55,11 +57,18 @@ func (s *session) begin(ctx context.Context, work func(who a2e.Caller)) {
 	})
 }
 
-// slot waits for the earlier call with the same id, then until one more call may run, and returns what frees the slot.
-// The first wait needs no ctx: ctx's end ends the earlier call too.
-func (s *session) slot(ctx context.Context, before <-chan struct{}) (free func()) {
+// slot waits until the call that arrived ahead has its slot, so that calls start in the order of arrival, then until one
+// more call may run, and returns what frees the slot. A call whose id an earlier one has waits for that one's end, and
+// lets the others pass meanwhile. These waits need no ctx: its end ends the earlier calls too.
+func (s *session) slot(ctx context.Context, ahead <-chan struct{}, passed chan<- struct{}, before <-chan struct{}) (free func()) {
+	if ahead != nil {
+		<-ahead
+	}
 	if before != nil {
+		close(passed)
 		<-before
+	} else {
+		defer close(passed)
 	}
 	select {
 	case s.slots <- struct{}{}:

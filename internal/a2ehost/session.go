@@ -39,8 +39,9 @@ type session struct {
 	hangUp context.CancelCauseFunc // cancels every call and ends the reading
 
 	calls sync.WaitGroup
-	room  chan struct{} // requests taken, running or waiting; see weight
-	slots chan struct{} // calls that run
+	line  <-chan struct{} // closed once the newest call has its slot; the reading's own
+	room  chan struct{}   // requests taken, running or waiting; see weight
+	slots chan struct{}   // calls that run
 	turns turns
 	act   *activity
 	busy  chan struct{} // says that something is in flight
