@@ -36,10 +36,22 @@ type Config struct {
 	EmbedEvents bool     // put the events into SkillResult.events as well
 	Observer    Observer // metrics; nil: none
 
+	// Owners tells which supervisors of this data folder live; nil: no other is known.
+	Owners Owners
+
 	Instance string // this supervisor's id, [a-z0-9]
 	Host     string // the host's boot id, for labels; "": unknown
 	RunDir   string // for lock files that supervisors on this host share; "": uids are not shared between supervisors
 	Log      *slog.Logger
+}
+
+// Owners knows the supervisors that share a data folder.
+type Owners interface {
+	// Alive reports whether the supervisor with this id lives. It is not known for one that never was here: what such a
+	// one owns is garbage only once it has expired.
+	Alive(instance string) (alive, known bool)
+	// Poisoned replaces what this supervisor tells others about its cells that will not die, by name.
+	Poisoned(cells []string) error
 }
 
 // Observer is told what happens, for metrics. Its methods must return at once.
@@ -86,7 +98,7 @@ func (c *Config) fill() {
 		c.PullTimeout = 5 * time.Minute
 	}
 	if c.Observer == nil {
-		c.Observer = blind{}
+		c.Observer = Blind
 	}
 	if c.Host == "" {
 		c.Host = "unknown"
@@ -96,7 +108,9 @@ func (c *Config) fill() {
 	}
 }
 
-// blind is the observer of who has none.
+// Blind is the observer of who has none.
+var Blind Observer = blind{}
+
 type blind struct{}
 
 func (blind) CallAccepted(string)              {}

@@ -109,15 +109,39 @@ type Exit struct {
 
 // Evidence are the facts about an end that do not come from the cell itself.
 type Evidence struct {
-	OOMKilled  bool   // the engine or the kernel counted an OOM kill in the cell
-	Confidence string // "kernel", "engine": where OOMKilled comes from; "none" when nobody could be asked
+	OOMKilled  bool   // a process of the cell was killed because the cell's own memory limit was hit
+	Pressure   bool   // one was killed because memory ran out above the cell, which itself kept within its limit
+	Confidence string // where OOMKilled and Pressure come from: one of the Confidence constants
 	Error      string // the engine's own error text
+	Usage      Usage  // what the cell used, as far as it could be read
+}
+
+// How far [Evidence] can be trusted, best first.
+const (
+	ConfidenceKernel = "kernel" // counters of a cgroup around the cell, which outlives the cell: the truth
+	ConfidenceEngine = "engine" // the engine's word, which it can lose
+	ConfidenceNone   = "none"   // nobody could be asked
+)
+
+// Usage is what a cell used from its start. A zero field was not measured.
+type Usage struct {
+	MemoryPeak int64         // bytes, tmpfs included
+	CPU        time.Duration // processor time, user and system
+	Throttled  time.Duration // time in which the processor limit held its threads back
+	PIDsPeak   int
+}
+
+// Witness is a [Sandbox] around which the host itself can look. Evidence takes a few file reads and asks no engine; it
+// may be called from Start until Destroy, and is complete once the cell has stopped. Its Confidence is
+// [ConfidenceKernel], or [ConfidenceNone] where the host could not look after all.
+type Witness interface {
+	Evidence() Evidence
 }
 
 // Listed is something with hotcell's labels on it.
 type Listed struct {
 	ID      string
-	Kind    string // "cell", "fill", "volume"
+	Kind    string // "cell", "fill", "volume", "cgroup"
 	Name    string
 	State   string // the engine's word: created, running, exited, dead, removing
 	Labels  map[string]string

@@ -40,6 +40,7 @@ type Rig struct {
 	Driver *docker.Driver
 
 	images *imagesdocker.Store
+	counts *counts
 }
 
 // New wires a rig. Its owner closes it.
@@ -72,18 +73,24 @@ func New(opts Options) (*Rig, error) {
 	if opts.Adjust != nil {
 		opts.Adjust(&cfg)
 	}
+	books := &counts{Observer: cfg.Observer}
+	if books.Observer == nil {
+		books.Observer = executor.Blind
+	}
+	cfg.Observer = books
 	supervisor, err := executor.New(cfg)
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), driver.Close())
 	}
-	return &Rig{Supervisor: supervisor, Driver: driver, images: store}, nil
+	return &Rig{Supervisor: supervisor, Driver: driver, images: store, counts: books}, nil
 }
 
-// Close drains the supervisor, at most limit long, and lets the engine go.
+// Close drains the supervisor, at most limit long, and lets the engine go. Each call must have ended by then, and each cell
+// be destroyed.
 func (r *Rig) Close(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	return errors.Join(r.Drain(ctx), r.images.Close(), r.Driver.Close())
+	return errors.Join(r.Drain(ctx), r.counts.check(), r.images.Close(), r.Driver.Close())
 }
 
 func sources(own fs.FS) []skills.Source {

@@ -53,6 +53,8 @@ const (
 	ReasonOutputSchema      = "output_schema"
 	ReasonInternal          = "internal"
 	ReasonDuplicateID       = "duplicate_id"
+	ReasonSupervisorRestart = "supervisor_restart"
+	ReasonOOMPressure       = "oom_pressure"
 )
 
 // Error is the one error that crosses a front door: a code, a plain sentence and facts. It marshals as S1's transport

@@ -49,8 +49,20 @@ type Call struct {
 	Code      a2e.Code  `json:"code,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
 	Events    int       `json:"events"` // how many the skill has sent
+	// Usage is what the call's cell used; nil before its end and where it could not be measured.
+	Usage *Usage `json:"usage,omitempty"`
+	// Confidence says where the facts about the cell's end come from: kernel, engine, none. "" without a cell.
+	Confidence string `json:"confidence,omitempty"`
 	// Notes are facts beside a result that stands: oom_child, exit_code, signal, engine_lost.
 	Notes map[string]any `json:"notes,omitempty"`
+}
+
+// Usage is what a cell used from its start to its end. A zero field was not measured.
+type Usage struct {
+	MemoryPeakBytes int64 `json:"memory_peak_bytes,omitempty"`
+	CPUMS           int64 `json:"cpu_ms,omitempty"`
+	ThrottledMS     int64 `json:"throttled_ms,omitempty"`
+	PIDsPeak        int   `json:"pids_peak,omitempty"`
 }
 
 // Control is the supervisor as an operator sees it. Ids are call ids or request ids; a request id that several calls had
