@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hotcell/hotcell/executor"
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
@@ -18,6 +19,7 @@ import (
 	"github.com/hotcell/hotcell/internal/metrics"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/skills/bundled"
+	"github.com/hotcell/hotcell/internal/store"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
@@ -35,7 +37,7 @@ func library(cfg *config.Config, log *slog.Logger) (*skills.Library, error) {
 }
 
 // open wires a supervisor from the configuration. No engine is asked yet.
-func open(_ context.Context, cfg *config.Config, log *slog.Logger) (*system, error) {
+func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, error) {
 	if err := dataFolder(cfg.DataDir); err != nil {
 		return nil, err
 	}
@@ -48,16 +50,20 @@ func open(_ context.Context, cfg *config.Config, log *slog.Logger) (*system, err
 	if err != nil {
 		return nil, usagef("%w", err)
 	}
-	store, err := imagesdocker.New(imagesdocker.Options{})
+	imgs, err := imagesdocker.New(imagesdocker.Options{})
 	if err != nil {
 		return nil, errors.Join(usagef("%w", err), driver.Close())
 	}
-	closeAll := func() error { return errors.Join(store.Close(), driver.Close()) }
+	journal, err := openJournal(ctx, cfg, log)
+	if err != nil {
+		return nil, errors.Join(err, imgs.Close(), driver.Close())
+	}
+	closeAll := func() error { return errors.Join(imgs.Close(), driver.Close(), journal.Close()) }
 	registry := metrics.NewRegistry()
 	watch := metrics.New(registry)
 	watch.Build(version(embedded).Version)
 	supervisor, err := executor.New(executor.Config{
-		Driver: driver, Images: store, Skills: lib,
+		Driver: driver, Images: imgs, Skills: lib, Journal: journal,
 		Runner: func(arch string) (sandbox.Tree, error) { return runnerTree(embedded, arch) },
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
@@ -68,6 +74,9 @@ func open(_ context.Context, cfg *config.Config, log *slog.Logger) (*system, err
 	if err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
+	if err := supervisor.Recover(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("journal %s: %w", cfg.JournalPath(), err), closeAll())
+	}
 	return &system{
 		skills: lib, supervisor: supervisor, metrics: registry.Handler(), close: closeAll,
 		probe: func(ctx context.Context) error {
@@ -77,9 +86,23 @@ func open(_ context.Context, cfg *config.Config, log *slog.Logger) (*system, err
 	}, nil
 }
 
-// dataFolder makes the data folder and makes sure that it can be written.
+// openJournal opens the journal. There is no hotcell without one: a call that nobody remembers could run twice, or end
+// without an answer.
+func openJournal(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
+	keep := cfg.Store.Keep
+	return store.Open(ctx, store.Options{
+		Path: cfg.JournalPath(), Sync: cfg.Store.Sync, Log: log,
+		Keep: store.Keep{
+			Calls: time.Duration(keep.Calls), Events: time.Duration(keep.Events), Artifacts: time.Duration(keep.Artifacts),
+			Max: int64(keep.Max), Replay: executor.Replay,
+		},
+	})
+}
+
+// dataFolder makes the data folder and makes sure that it can be written. Calls are journalled there: it is its owner's
+// alone.
 func dataFolder(dir string) error {
-	err := os.MkdirAll(dir, 0o750)
+	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
 		var f *os.File
 		if f, err = os.CreateTemp(dir, ".write-*"); err == nil {
