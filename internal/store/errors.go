@@ -16,6 +16,7 @@ var ErrClosed = errors.New("the journal is closed")
 var (
 	errNotRegular = errors.New("not a regular file")
 	errNewer      = errors.New("written by a newer hotcell")
+	errReplaced   = errors.New("the journal's file was removed or replaced while it was in use: start hotcell again")
 	errMigrating  = errors.New("another process has been migrating it for too long")
 )
 

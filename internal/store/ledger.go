@@ -15,7 +15,7 @@ import (
 // written.
 func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (earlier *control.Record, err error) {
 	view, err := json.Marshal(r.Call)
-	if err != nil {
+	if err := errors.Join(err, s.present()); err != nil {
 		return nil, err
 	}
 	err = s.ask(ctx, func(tx *sql.Tx) error {

@@ -369,3 +369,51 @@ func TestOverload(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Once the disk is full calls are refused, and they go on when there is room again.
+func TestAFullDisk(t *testing.T) {
+	s := opened(t, Options{})
+	accept(t, s, taken("c1", "r1"))
+	var pages int
+	must(t, s.write.QueryRow("PRAGMA page_count").Scan(&pages))
+	limit := func(n int) {
+		t.Helper()
+		if _, err := s.write.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(pages)
+	big := taken("c2", "r2")
+	big.Skill = strings.Repeat("x", 64<<10)
+	if _, err := s.Accept(t.Context(), big, start); !strings.Contains(fmt.Sprint(err), "full") {
+		t.Errorf("got %v", err)
+	}
+	for seq := range 100 {
+		s.Say("c1", seq, false, json.RawMessage(`"`+strings.Repeat("x", 4<<10)+`"`))
+	}
+	if _, err := s.End(t.Context(), answered(taken("c1", "r1"), "fits")); err != nil {
+		t.Errorf("events that find no room took the answer with them: %v", err)
+	}
+	limit(1 << 30)
+	if accept(t, s, big) != nil || find(t, s, "c2").Skill != big.Skill {
+		t.Error("it is not taken in again")
+	}
+}
+
+// A journal whose file is no longer there takes nothing in.
+func TestAFileThatWasReplaced(t *testing.T) {
+	for name, replace := range map[string]func(t *testing.T, path string){
+		"removed":  func(t *testing.T, path string) { must(t, os.Remove(path)) },
+		"replaced": func(t *testing.T, path string) { must(t, os.Remove(path)); write(t, path, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "hotcell.db")
+			s := opened(t, Options{Path: path})
+			accept(t, s, taken("c1", "r1"))
+			replace(t, path)
+			if _, err := s.Accept(t.Context(), taken("c2", "r2"), start); !errors.Is(err, errReplaced) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
