@@ -63,7 +63,7 @@ func advice(err error) string {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
 		return "another process keeps it locked: end that, or try again"
 	case lib.SQLITE_IOERR:
-		return "check the disk, or " + elsewhere
+		return "make room or check the disk, or " + elsewhere
 	}
 	return "move it away, or " + elsewhere
 }
