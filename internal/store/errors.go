@@ -17,7 +17,7 @@ var (
 	errNotRegular = errors.New("not a regular file")
 	errNewer      = errors.New("written by a newer hotcell")
 	errReplaced   = errors.New("the journal's file was removed or replaced while it was in use: start hotcell again")
-	errMigrating  = errors.New("another process has been migrating it for too long")
+	errOpening    = errors.New("another process has been opening it for too long")
 )
 
 // explain is one line that says which file cannot be used, why, and what to do.
@@ -44,7 +44,7 @@ func advice(err error) string {
 		return "move it away, or " + elsewhere
 	case errors.Is(err, errNewer):
 		return "run that version, or " + elsewhere
-	case errors.Is(err, errMigrating):
+	case errors.Is(err, errOpening):
 		return "end it, or try again"
 	case errors.Is(err, fs.ErrNotExist):
 		return "make its folder, or " + elsewhere

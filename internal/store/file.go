@@ -72,9 +72,14 @@ func connect(path, sync string, readOnly bool) (*sql.DB, error) {
 	return sql.Open("sqlite", u.String())
 }
 
-// lock keeps other processes from migrating the same file at the same time. It is a file of its own: a lock on the
-// database itself would be lost with the first descriptor of it that is closed.
+// lockLimit is how long an opening waits for that of another process, which may migrate a large file.
+const lockLimit = time.Minute
+
+// lock lets one process at a time open the file, which may mean to make or to migrate it. The lock is a file of its own:
+// one on the database itself would be lost with the first descriptor of it that is closed.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockLimit)
+	defer cancel()
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -92,7 +97,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, errors.Join(errMigrating, f.Close())
+			return nil, errors.Join(errOpening, f.Close())
 		}
 	}
 }

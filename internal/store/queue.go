@@ -17,6 +17,7 @@ const (
 // op is one change. Several share a transaction.
 type op struct {
 	do   func(tx *sql.Tx) error // may be run again after a transaction that failed
+	said *words                 // instead of do: what a skill said
 	size int                    // bytes that it holds while it waits
 	late bool                   // nobody waits for it, and it may be dropped
 

@@ -61,12 +61,32 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if err := s.open(ctx, cmp.Or(opts.Sync, "normal")); err != nil {
-		_ = s.closeFiles() // the error that counts is the first
-		return nil, explain(opts.Path, err)
+	unlock, err := lock(ctx, s.path)
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	defer unlock()
+	if err := s.openPatiently(ctx, cmp.Or(opts.Sync, "normal")); err != nil {
+		return nil, explain(s.path, err)
 	}
 	s.loop.Go(s.run)
 	return s, nil
+}
+
+// openPatiently opens the file as soon as nobody closes it any more: who closes it last holds it for a moment, and waiting
+// for that is not SQLite's own business.
+func (s *Store) openPatiently(ctx context.Context, sync string) error {
+	for limit := time.Now().Add(busyLimit); ; time.Sleep(10 * time.Millisecond) {
+		err := s.open(ctx, sync)
+		if err == nil {
+			return nil
+		}
+		_ = s.closeFiles() // the error that counts is the one before
+		s.stmts = statements{}
+		if !busy(err) || time.Now().After(limit) || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 func (s *Store) open(ctx context.Context, sync string) (err error) {
@@ -78,7 +98,7 @@ func (s *Store) open(ctx context.Context, sync string) (err error) {
 	}
 	s.write.SetMaxOpenConns(1)
 	s.write.SetMaxIdleConns(1)
-	if err := migrate(ctx, s.write, s.path); err != nil {
+	if err := migrate(ctx, s.write); err != nil {
 		return err
 	}
 	if s.read, err = connect(s.path, sync, true); err != nil {
