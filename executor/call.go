@@ -140,7 +140,8 @@ func (s *Supervisor) judge(f *facts, c *call, p *plan, r *relay.Relay) outcome {
 func (s *Supervisor) deliver(c *call, w a2e.EventWriter) func(context.Context, *a2e.Event) {
 	listens := w != nil && c.req.Streams()
 	return func(ctx context.Context, ev *a2e.Event) {
-		s.journal.Say(c.id, ev.Seq, ev.Kind == a2e.KindArtifact, c.keep(ev))
+		c.keep(ev)
+		s.say(c, ev)
 		if !listens {
 			return
 		}

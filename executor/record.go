@@ -56,19 +56,18 @@ func (c *call) update(f func(v *control.Call)) {
 	f(&c.view)
 }
 
-// keep notes an event within the bounds, and counts what it drops. It returns the event as JSON, nil if it has none.
-func (c *call) keep(ev *a2e.Event) json.RawMessage {
+// keep notes an event within the bounds, and counts what it drops.
+func (c *call) keep(ev *a2e.Event) {
 	b, err := json.Marshal(ev)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.view.Events++
 	if err != nil || len(c.events) >= keepEvents || c.kept+len(b) > keepEventBytes {
 		c.dropped++
-		return b
+		return
 	}
 	c.events = append(c.events, b)
 	c.kept += len(b)
-	return b
 }
 
 // told returns the kept events with a sequence number of at least from, and how many were dropped.
