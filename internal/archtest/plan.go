@@ -80,6 +80,7 @@ func floors() map[string]int {
 		"sandbox/fake":        floorAdapter,
 		"sandbox/sandboxtest": floorAdapter,
 		"images/docker":       floorAdapter,
+		"internal/instance":   floorAdapter,
 		"internal/metrics":    floorAdapter,
 		"internal/runner":     floorAdapter,
 
