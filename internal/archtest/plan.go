@@ -88,6 +88,7 @@ func floors() map[string]int {
 		"executor/admission": floorExecutor,
 		"executor/relay":     floorExecutor,
 		"internal/config":    floorExecutor,
+		"internal/doctor":    floorExecutor,
 
 		"internal/a2ehost": floorDoor,
 		"internal/rest":    floorDoor,

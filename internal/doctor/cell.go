@@ -1,0 +1,234 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/wall"
+)
+
+// cell: one cell was started just like a call's, and looked at itself from within.
+func (e *exam) cell() {
+	const id = "cell"
+	c := e.facts.Cell
+	parts := []struct {
+		id    string
+		judge func(*wall.Probe) (faults []string, found string)
+	}{
+		{"cell-user", e.cellUser}, {"cell-seccomp", e.cellSeccomp}, {"cell-files", e.cellFiles},
+		{"cell-network", e.cellNetwork}, {"cell-limits", e.cellLimits}, {"cell-calls", e.cellCalls},
+	}
+	switch {
+	case e.noEngine(id):
+	case c.Failed != "":
+		e.add(id, Fail, "the cell that was to look at itself failed: "+c.Failed, "calls fail the same way: the checks above may say why")
+	case c.Probe == nil:
+		e.add(id, Skip, "not checked: "+c.Skipped, c.Hint)
+	default:
+		e.ok(id, "one in %s started, looked at itself and is gone, in %s", word(c.Image), c.Took.Round(10*time.Millisecond))
+		for _, p := range parts {
+			faults, found := p.judge(c.Probe)
+			e.either(p.id, len(faults) == 0, found, strings.Join(faults, "; "), Fail, "no skill should run here before that is mended: "+e.whoEnforces())
+		}
+		return
+	}
+	for _, p := range parts {
+		e.skip(p.id, "no cell has looked at itself")
+	}
+}
+
+func (e *exam) whoEnforces() string {
+	if e.underGVisor() {
+		return "the runtime did not enforce what it was told"
+	}
+	return "the engine or its runtime did not enforce what it was told"
+}
+
+func (e *exam) cellUser(p *wall.Probe) (faults []string, found string) {
+	set := e.facts.Settings
+	if p.UID < set.MinUID || p.UID > set.MaxUID || p.GID != p.UID {
+		faults = append(faults, fmt.Sprintf("runs as user %d, group %d", p.UID, p.GID))
+	}
+	if others := slices.DeleteFunc(slices.Clone(p.Groups), func(g int) bool { return g == p.GID }); len(others) > 0 {
+		faults = append(faults, fmt.Sprintf("is in %d more groups", len(others)))
+	}
+	for _, set := range []string{"CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb"} {
+		if v, err := strconv.ParseUint(p.Status[set], 16, 64); err != nil || v != 0 {
+			if e.underGVisor() && p.Status[set] == "" {
+				continue // its kernel leaves lines out
+			}
+			faults = append(faults, set+" is "+word(p.Status[set]))
+		}
+	}
+	if p.Status["NoNewPrivs"] != "1" && (!e.underGVisor() || p.Status["NoNewPrivs"] != "") {
+		faults = append(faults, "NoNewPrivs is "+word(p.Status["NoNewPrivs"]))
+	}
+	return faults, fmt.Sprintf("user %d of its own, no group more, no capability, no new privileges", p.UID)
+}
+
+func (e *exam) cellSeccomp(p *wall.Probe) (faults []string, found string) {
+	if e.underGVisor() {
+		return nil, "gVisor's own kernel answers system calls, and is itself filtered on the host"
+	}
+	if p.Status["Seccomp"] != "2" {
+		faults = append(faults, "Seccomp is "+word(p.Status["Seccomp"])+", not 2")
+	}
+	return faults, "a filter is in force (mode 2)"
+}
+
+// kernelMounts are file systems that the kernel makes up.
+func kernelMounts() []string { return []string{"proc", "tmpfs", "devpts", "mqueue", "devtmpfs"} }
+
+func (e *exam) cellFiles(p *wall.Probe) (faults []string, found string) {
+	root := false
+	for _, m := range p.Mounts {
+		root = root || m.At == "/" && m.ReadOnly
+		// /etc/hosts and its like are mounted where the cell could not write to them anyhow; they too have to be read-only.
+		if !m.ReadOnly && !slices.Contains(kernelMounts(), m.Kind) && !(e.underGVisor() && m.At != "/" && m.Kind == "none") {
+			faults = append(faults, word(m.At)+" ("+word(m.Kind)+") can be written")
+		}
+	}
+	if !root && len(faults) == 0 {
+		faults = append(faults, "/ is not mounted read-only")
+	}
+	if len(faults) > 5 {
+		faults = append(faults[:5], "and more")
+	}
+	return faults, fmt.Sprintf("/ and all that comes from disk is read-only; %d mounts", len(p.Mounts))
+}
+
+func (e *exam) cellNetwork(p *wall.Probe) (faults []string, found string) {
+	for _, name := range p.Interfaces {
+		if name != "lo" {
+			faults = append(faults, "has the network interface "+word(name))
+		}
+	}
+	return faults, "only lo"
+}
+
+func (e *exam) cellLimits(p *wall.Probe) (faults []string, found string) {
+	want := e.facts.Cell.Want
+	for _, l := range []struct {
+		name      string
+		got, want int64
+		show      func(int64) string
+	}{
+		{"memory", p.Memory, want.Memory, quantity},
+		{"processes", p.PIDs, want.PIDs, quantity},
+		{"processor", p.CPU, want.CPU, thousandths},
+		{"open files", p.Files, want.Files, quantity},
+	} {
+		if l.got == l.want || e.underGVisor() && l.name != "open files" {
+			continue
+		}
+		faults = append(faults, fmt.Sprintf("%s: %s instead of %s", l.name, l.show(l.got), l.show(l.want)))
+	}
+	if p.Core != 0 {
+		faults = append(faults, "core dumps are not off")
+	}
+	if p.MemorySwap > 0 {
+		faults = append(faults, "may swap "+quantity(p.MemorySwap))
+	}
+	found = fmt.Sprintf("%s of memory and no swap, %d processes, %s cores, %d open files, no core dumps", quantity(want.Memory), want.PIDs, thousandths(want.CPU), want.Files)
+	if e.underGVisor() {
+		found = fmt.Sprintf("%d open files, no core dumps; the others are on the host's side and can't be seen under gVisor", want.Files)
+	}
+	return faults, found
+}
+
+func thousandths(n int64) string {
+	if n <= 0 {
+		return quantity(n)
+	}
+	return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64)
+}
+
+// cellCalls: what the cell tried, none of which may work. gVisor has namespaces of its own to offer, which reach nothing.
+func (e *exam) cellCalls(p *wall.Probe) (faults []string, found string) {
+	tried := slices.Sorted(maps.Keys(p.Tries))
+	for _, what := range tried {
+		if p.Tries[what] == "" && !(e.underGVisor() && ownOfGVisor(what)) {
+			faults = append(faults, word(what)+" worked")
+		}
+	}
+	if len(tried) == 0 {
+		faults = append(faults, "nothing was tried")
+	}
+	return faults, "refused: " + strings.Join(tried, ", ")
+}
+
+func ownOfGVisor(what string) bool {
+	return slices.Contains([]string{wall.TryUserNS, wall.TryKeyctl, wall.TryPacket}, what)
+}
+
+// logs: the cell ran with the log driver that keeps nothing, or did not start.
+func (e *exam) logs() {
+	const id = "logs"
+	switch {
+	case e.noEngine(id):
+	case e.facts.Cell.Probe == nil:
+		e.skip(id, "no cell ran")
+	default:
+		e.ok(id, "the cell ran with driver none, so nothing that skills say gets onto the engine's disk (its default is %s)", word(e.facts.Engine.LogDriver))
+	}
+}
+
+// controls: in one line, what is enforced here.
+func (e *exam) controls() {
+	const id = "controls"
+	if e.noEngine(id) {
+		return
+	}
+	var held, broken, unseen []string
+	for _, c := range []struct {
+		what   string
+		checks []string
+	}{
+		{"memory", []string{"limit-memory", "cell-limits"}}, {"no swap", []string{"limit-swap", "cell-limits"}},
+		{"processes", []string{"limit-pids", "cell-limits"}}, {"processor", []string{"limit-cpu", "cell-limits"}},
+		{"open files", []string{"cell-limits"}}, {"user and privileges", []string{"cell-user"}},
+		{"system calls", []string{"seccomp", "cell-seccomp", "cell-calls"}}, {"read-only files", []string{"cell-files"}},
+		{"no network", []string{"cell-network"}},
+	} {
+		switch e.worst(c.checks) {
+		case Fail:
+			broken = append(broken, c.what)
+		case Skip:
+			unseen = append(unseen, c.what)
+		default:
+			held = append(held, c.what)
+		}
+	}
+	var found []string
+	for _, part := range []struct {
+		text string
+		list []string
+	}{{"enforced", held}, {"NOT enforced", broken}, {"claimed by the engine, not seen in a cell", unseen}} {
+		if len(part.list) > 0 {
+			found = append(found, part.text+": "+strings.Join(part.list, ", "))
+		}
+	}
+	level, hint := OK, ""
+	switch {
+	case len(broken) > 0:
+		level, hint = Fail, "see the checks that failed"
+	case len(unseen) > 0:
+		level, hint = Warn, "see why no cell ran"
+	}
+	e.add(id, level, strings.Join(found, "; "), hint)
+}
+
+// worst returns the worst level of some checks: failed, then skipped.
+func (e *exam) worst(ids []string) Level {
+	worst := OK
+	for _, c := range e.checks {
+		if slices.Contains(ids, c.ID) && (c.Level == Fail || c.Level == Skip && worst == OK) {
+			worst = c.Level
+		}
+	}
+	return worst
+}
