@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/internal/config"
@@ -17,6 +18,9 @@ import (
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
+
+// askLimit bounds one question to an engine, so that its own words say what hangs.
+const askLimit = 5 * time.Second
 
 // gather asks this host and its engine all that `hotcell doctor` judges.
 func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Facts {
@@ -47,11 +51,11 @@ func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Fa
 func instanceDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "instances") }
 
 func adapters(id string, log *slog.Logger) (*docker.Driver, *imagesdocker.Store, error) {
-	driver, err := docker.New(docker.Options{Instance: id, Log: log})
+	driver, err := docker.New(docker.Options{Instance: id, Log: log, Timeouts: docker.Timeouts{Info: askLimit, List: askLimit}})
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := imagesdocker.New(imagesdocker.Options{})
+	store, err := imagesdocker.New(imagesdocker.Options{Timeouts: imagesdocker.Timeouts{Inspect: askLimit}})
 	if err != nil {
 		return nil, nil, errors.Join(err, driver.Close())
 	}

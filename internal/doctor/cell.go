@@ -25,7 +25,7 @@ func (e *exam) cell() {
 	switch {
 	case e.noEngine(id):
 	case c.Failed != "":
-		e.add(id, Fail, "the cell that was to look at itself failed: "+c.Failed, "calls fail the same way: the checks above may say why")
+		e.add(id, Fail, "the cell that was to look at itself failed: "+c.Failed, "calls fail the same way: see what the other checks say")
 	case c.Probe == nil:
 		e.add(id, Skip, "not checked: "+c.Skipped, c.Hint)
 	default:
@@ -58,37 +58,41 @@ func (e *exam) cellUser(p *wall.Probe) (faults []string, found string) {
 	}
 	for _, set := range []string{"CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb"} {
 		if v, err := strconv.ParseUint(p.Status[set], 16, 64); err != nil || v != 0 {
-			if e.underGVisor() && p.Status[set] == "" {
-				continue // its kernel leaves lines out
-			}
 			faults = append(faults, set+" is "+word(p.Status[set]))
 		}
 	}
-	if p.Status["NoNewPrivs"] != "1" && (!e.underGVisor() || p.Status["NoNewPrivs"] != "") {
+	if p.Status["NoNewPrivs"] != "1" {
 		faults = append(faults, "NoNewPrivs is "+word(p.Status["NoNewPrivs"]))
 	}
 	return faults, fmt.Sprintf("user %d of its own, no group more, no capability, no new privileges", p.UID)
 }
 
 func (e *exam) cellSeccomp(p *wall.Probe) (faults []string, found string) {
-	if e.underGVisor() {
-		return nil, "gVisor's own kernel answers system calls, and is itself filtered on the host"
+	switch {
+	case p.Status["Seccomp"] == "2":
+		return nil, "a filter is in force (mode 2)"
+	case e.underGVisor():
+		return nil, "gVisor's kernel answers system calls without a filter, and is itself filtered on the host"
 	}
-	if p.Status["Seccomp"] != "2" {
-		faults = append(faults, "Seccomp is "+word(p.Status["Seccomp"])+", not 2")
-	}
-	return faults, "a filter is in force (mode 2)"
+	return []string{"Seccomp is " + word(p.Status["Seccomp"]) + ", not 2"}, ""
 }
 
-// kernelMounts are file systems that the kernel makes up.
-func kernelMounts() []string { return []string{"proc", "tmpfs", "devpts", "mqueue", "devtmpfs"} }
+// harmless reports whether a kind of file system is made up by the kernel, so that writing to it reaches no disk. gVisor's
+// kernel makes up cgroups and devices too.
+func (e *exam) harmless(kind string) bool {
+	kinds := []string{"proc", "tmpfs", "devpts", "mqueue", "devtmpfs"}
+	if e.underGVisor() {
+		kinds = append(kinds, "dev", "cgroup")
+	}
+	return slices.Contains(kinds, kind)
+}
 
+// cellFiles: /etc/hosts and its like are mounts too, and all that does not come from the kernel has to be read-only.
 func (e *exam) cellFiles(p *wall.Probe) (faults []string, found string) {
 	root := false
 	for _, m := range p.Mounts {
 		root = root || m.At == "/" && m.ReadOnly
-		// /etc/hosts and its like are mounted where the cell could not write to them anyhow; they too have to be read-only.
-		if !m.ReadOnly && !slices.Contains(kernelMounts(), m.Kind) && !(e.underGVisor() && m.At != "/" && m.Kind == "none") {
+		if !m.ReadOnly && !e.harmless(m.Kind) {
 			faults = append(faults, word(m.At)+" ("+word(m.Kind)+") can be written")
 		}
 	}
@@ -118,9 +122,9 @@ func (e *exam) cellLimits(p *wall.Probe) (faults []string, found string) {
 		show      func(int64) string
 	}{
 		{"memory", p.Memory, want.Memory, quantity},
-		{"processes", p.PIDs, want.PIDs, quantity},
+		{"processes", p.PIDs, want.PIDs, count},
 		{"processor", p.CPU, want.CPU, thousandths},
-		{"open files", p.Files, want.Files, quantity},
+		{"open files", p.Files, want.Files, count},
 	} {
 		if l.got == l.want || e.underGVisor() && l.name != "open files" {
 			continue
@@ -138,6 +142,13 @@ func (e *exam) cellLimits(p *wall.Probe) (faults []string, found string) {
 		found = fmt.Sprintf("%d open files, no core dumps; the others are on the host's side and can't be seen under gVisor", want.Files)
 	}
 	return faults, found
+}
+
+func count(n int64) string {
+	if n <= 0 {
+		return quantity(n)
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 func thousandths(n int64) string {

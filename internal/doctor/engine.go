@@ -7,16 +7,16 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hotcell/hotcell/internal/wall"
+	"github.com/hotcell/hotcell/sandbox"
 )
 
 // engine: does one answer?
 func (e *exam) engine() {
 	f := e.facts.Engine
 	if f == nil {
-		why, hint := e.facts.NoEngine, "start it ('systemctl start docker', or scripts/engine in hotcell's sources), or name another with DOCKER_HOST"
-		if before, _, ok := strings.Cut(why, ": sandbox engine is not available"); ok {
-			why = before
-		}
+		why, hint := noEngine(e.facts.NoEngine)
 		e.add("engine", Fail, why, hint)
 		return
 	}
@@ -29,6 +29,25 @@ func (e *exam) engine() {
 	}
 	e.either("engine", f.Took < 2*time.Second, found,
 		fmt.Sprintf("%s, and it takes %s to answer", found, f.Took.Round(100*time.Millisecond)), Warn, "look at its load: each call asks it several times")
+}
+
+// noEngine takes a driver's words for an engine that does not answer apart: what it found, and what to do.
+func noEngine(words string) (why, hint string) {
+	const start = "start it ('systemctl start docker', or scripts/engine in hotcell's sources), or name another with DOCKER_HOST"
+	why = strings.TrimSuffix(words, ": "+sandbox.ErrUnavailable.Error())
+	switch {
+	case strings.HasPrefix(why, "docker host "):
+		return why, "set DOCKER_HOST to unix:///PATH or tcp://HOST:PORT, or leave it unset"
+	case strings.Contains(why, " in time") || strings.Contains(why, "no answer within"):
+		return why, "it hangs: restart it ('systemctl restart docker'), or name another with DOCKER_HOST"
+	}
+	if found, ok := strings.CutSuffix(why, ": start it, or set DOCKER_HOST"); ok {
+		return found, start
+	}
+	if found, ok := strings.CutSuffix(why, ": run as a user who may open it, or set DOCKER_HOST"); ok {
+		return found, "run hotcell as a user who may open it, or name another with DOCKER_HOST"
+	}
+	return why, start
 }
 
 func unixAddress(address string) bool { return strings.HasPrefix(address, "unix://") }
@@ -144,20 +163,25 @@ func names(m map[string]string) string {
 
 func (e *exam) containerd() {
 	if !e.noEngine("containerd") {
-		e.ok("containerd", "%s; its own advisories are not looked up here", word(e.facts.Engine.Containerd))
+		e.add("containerd", Skip, word(e.facts.Engine.Containerd)+", not compared with its advisories", "")
 	}
 }
 
-// kernel: the cell's own try says whether AF_ALG (CVE-2026-31431) is out of reach.
+// kernel: only a cell's own try says whether AF_ALG, the way of CVE-2026-31431, is out of reach.
 func (e *exam) kernel() {
-	if e.noEngine("kernel") {
+	const id, cve = "kernel", "AF_ALG (CVE-2026-31431)"
+	if e.noEngine(id) {
 		return
 	}
-	found := word(e.facts.Engine.Kernel)
-	if !e.underGVisor() {
-		found += "; hotcell's seccomp profile keeps AF_ALG (CVE-2026-31431), io_uring and bpf from cells"
+	found, probe := word(e.facts.Engine.Kernel), e.facts.Cell.Probe
+	switch {
+	case probe == nil:
+		e.add(id, Skip, found+"; whether cells reach "+cve+" was not tried", "")
+	case probe.Tries[wall.TryAlg] == "":
+		e.add(id, Fail, found+"; cells reach "+cve, "no skill should run here: "+e.whoEnforces())
+	default:
+		e.ok(id, "%s; cells don't reach %s", found, cve)
 	}
-	e.ok("kernel", "%s", found)
 }
 
 // warnings: what the engine itself complains about.

@@ -125,7 +125,7 @@ func bounded[T any](ctx context.Context, limit time.Duration, ask func(context.C
 		value T
 		err   error
 	}
-	op, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+	op, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	got := make(chan answer, 1)
 	go func() {
@@ -137,11 +137,16 @@ func bounded[T any](ctx context.Context, limit time.Duration, ask func(context.C
 		return a.value, a.err
 	case <-op.Done():
 	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
 	select {
 	case a := <-got:
 		return a.value, a.err
-	case <-time.After(grace):
+	case <-late.C:
 	}
 	var none T
-	return none, context.Cause(op)
+	if ctx.Err() != nil {
+		return none, context.Cause(ctx)
+	}
+	return none, fmt.Errorf("no answer within %s", limit+grace)
 }
