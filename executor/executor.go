@@ -23,6 +23,9 @@ type Supervisor struct {
 	uids  *uids
 	gate  *gate
 
+	held   *held
+	reaper *reaper
+
 	base     context.Context // ends when the supervisor gives up on what is left
 	giveUp   context.CancelFunc
 	mu       sync.Mutex
@@ -47,6 +50,7 @@ func New(cfg Config) (*Supervisor, error) {
 	cfg.fill()
 	s := &Supervisor{cfg: cfg, log: cfg.Log, watch: cfg.Observer, calls: newRegistry(), uids: newUIDs(cfg.RunDir)}
 	s.gate = newGate(s)
+	s.held, s.reaper = newHeld(s.tellPoisoned), newReaper()
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	return s, nil
 }
