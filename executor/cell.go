@@ -79,6 +79,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.
 	}
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
+	s.note(c)
 	cl := &cell{name: spec.Name, box: box, undo: undo.Release(), exited: make(chan struct{})}
 	cl.ctx, cl.cancel = context.WithCancel(s.base)
 	if err := box.Start(ctx); err != nil {

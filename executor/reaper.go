@@ -38,17 +38,17 @@ func newReaper() *reaper {
 	return &reaper{sweeping: make(chan struct{}, 1), told: map[string]bool{}}
 }
 
-// Tend removes what is left behind, at once and then again each minute, until ctx ends or the supervisor gives up. One
-// Tend a supervisor is enough.
+// Tend closes the calls that dead supervisors left open, removes what is left behind and has the journal trimmed: at once,
+// and then again each minute, until ctx ends or the supervisor gives up. One Tend a supervisor is enough.
 func (s *Supervisor) Tend(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.base, cancel)()
 	failing := false
 	for i := 0; ; i++ {
-		err := s.Sweep(ctx)
+		err := errors.Join(s.Recover(ctx), s.Sweep(ctx), s.journal.Trim(ctx))
 		if err != nil && ctx.Err() == nil && !failing { // said once, not every minute
-			s.log.Warn("not all that is left behind could be removed, which is tried again every minute", "error", err)
+			s.log.Warn("not all that is old or left behind could be cleared away, which is tried again every minute", "error", err)
 		}
 		failing = err != nil
 		pause := sweepEvery
@@ -88,7 +88,7 @@ func (s *Supervisor) Sweep(ctx context.Context) error {
 		}
 	}
 	_, err2 := s.remove(ctx, later)
-	return errors.Join(err, err2, s.bury(all))
+	return errors.Join(err, err2, s.forgetDead(all))
 }
 
 // Poisoned returns the names of this supervisor's cells that were to be destroyed and live, sorted. They keep their
@@ -211,8 +211,8 @@ func (s *Supervisor) removeOne(ctx context.Context, d doomed) error {
 	return nil
 }
 
-// bury lets the owners forget the dead of whom nothing was listed.
-func (s *Supervisor) bury(all []sandbox.Listed) error {
+// forgetDead lets the owners forget the dead of whom nothing was listed.
+func (s *Supervisor) forgetDead(all []sandbox.Listed) error {
 	u, ok := s.cfg.Owners.(undertaker)
 	if !ok {
 		return nil
