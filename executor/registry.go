@@ -43,8 +43,7 @@ func (r *registry) add(c *call, now time.Time) (earlier *call, err *a2e.Error) {
 	defer r.mu.Unlock()
 	if old := r.byKey[c.key]; old != nil && now.Sub(old.accepted) < replay && !(old.hasEnded() && old.again) {
 		if old.digest != c.digest {
-			return nil, a2e.Errorf(a2e.InvalidMessage, "request id %q was used for another request within the last ten minutes: use a new one", clip(c.key.reqID, 80)).
-				Because(a2e.ReasonDuplicateID)
+			return nil, duplicate(c.key.reqID)
 		}
 		return old, nil
 	}
@@ -53,6 +52,22 @@ func (r *registry) add(c *call, now time.Time) (earlier *call, err *a2e.Error) {
 	r.byKey[c.key] = c
 	r.flight++
 	return nil, nil
+}
+
+func duplicate(reqID string) *a2e.Error {
+	return a2e.Errorf(a2e.InvalidMessage, "request id %q was used for another request within the last ten minutes: use a new one", clip(reqID, 80)).
+		Because(a2e.ReasonDuplicateID)
+}
+
+// drop forgets a call that was not taken in after all.
+func (r *registry) drop(c *call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flight--
+	r.bytes += c.size() // which forget takes off again
+	if e := r.byID[c.id]; e != nil {
+		r.forget(e, c)
+	}
 }
 
 // ended notes that a call has its answer, and forgets old ones.

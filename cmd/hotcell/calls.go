@@ -32,7 +32,7 @@ func (a *app) callsCmd() *cobra.Command {
 		Use: "list", Short: "List calls, the newest first", Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error { return a.listCalls(c.Context(), f) },
 	}
-	list.Flags().IntVar(&f.limit, "limit", 50, "at most so many; 0 for all that are kept")
+	list.Flags().IntVar(&f.limit, "limit", 50, "at most so many; 0 for as many as can be listed, 10,000")
 	events := &cobra.Command{
 		Use: "events ID", Short: "Print the events that are kept of a call", Args: exactly("ID"),
 		RunE: func(c *cobra.Command, args []string) error { return a.callEvents(c.Context(), args[0], f) },
@@ -73,6 +73,8 @@ func daemonError(id string, err error) error {
 		return usagef("no call has the id or request id %q: 'hotcell calls list' shows those that are kept", oneLine(id, 80))
 	case errors.Is(err, control.ErrEnded):
 		return fmt.Errorf("call %s has ended already: 'hotcell calls show' has its answer", oneLine(id, 80))
+	case errors.Is(err, control.ErrElsewhere):
+		return fmt.Errorf("call %s runs in another hotcell process, such as 'hotcell run': stop it there", oneLine(id, 80))
 	case errors.As(err, &op) && op.Op == "dial":
 		return fmt.Errorf("no hotcell daemon answers (%w): start one with 'hotcell serve', or name it with --url", op.Err)
 	}

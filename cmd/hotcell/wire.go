@@ -15,6 +15,7 @@ import (
 	"github.com/hotcell/hotcell/executor"
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/instance"
 	"github.com/hotcell/hotcell/internal/metrics"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/skills/bundled"
@@ -34,6 +35,9 @@ func library(cfg *config.Config, log *slog.Logger) (*skills.Library, error) {
 	return skills.Load(sources, log)
 }
 
+// instancesDir is the folder within the data folder by which supervisors know of one another.
+const instancesDir = "instances"
+
 // open wires a supervisor from the configuration. No engine is asked yet.
 func open(_ context.Context, cfg *config.Config, log *slog.Logger) (*system, error) {
 	if err := dataFolder(cfg.DataDir); err != nil {
@@ -43,16 +47,20 @@ func open(_ context.Context, cfg *config.Config, log *slog.Logger) (*system, err
 	if err != nil {
 		return nil, usagef("%w", err)
 	}
-	instance := newInstance()
-	driver, err := docker.New(docker.Options{Instance: instance, Log: log})
+	me, err := instance.Open(filepath.Join(cfg.DataDir, instancesDir), newInstance())
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, err
+	}
+	driver, err := docker.New(docker.Options{Instance: me.ID(), Log: log})
+	if err != nil {
+		return nil, errors.Join(usagef("%w", err), me.Close())
 	}
 	store, err := imagesdocker.New(imagesdocker.Options{})
 	if err != nil {
-		return nil, errors.Join(usagef("%w", err), driver.Close())
+		return nil, errors.Join(usagef("%w", err), driver.Close(), me.Close())
 	}
-	closeAll := func() error { return errors.Join(store.Close(), driver.Close()) }
+	// The driver's last fills end before this process ceases to own them.
+	closeAll := func() error { return errors.Join(store.Close(), driver.Close(), me.Close()) }
 	registry := metrics.NewRegistry()
 	watch := metrics.New(registry)
 	watch.Build(version(embedded).Version)
@@ -63,7 +71,7 @@ func open(_ context.Context, cfg *config.Config, log *slog.Logger) (*system, err
 		DefaultImages: cfg.Images.Defaults,
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
 		EmbedEvents: cfg.A2E.EmbedEvents, Observer: watch,
-		Instance: instance, Host: hostID(), RunDir: runDir(cfg), Log: log,
+		Instance: me.ID(), Owners: me, Host: hostID(), RunDir: runDir(cfg), Log: log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, closeAll())
@@ -81,10 +89,7 @@ func open(_ context.Context, cfg *config.Config, log *slog.Logger) (*system, err
 func dataFolder(dir string) error {
 	err := os.MkdirAll(dir, 0o750)
 	if err == nil {
-		var f *os.File
-		if f, err = os.CreateTemp(dir, ".write-*"); err == nil {
-			err = errors.Join(f.Close(), os.Remove(f.Name()))
-		}
+		err = writable(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("data folder %s can't be written (%w): choose another with --data-dir or data_dir", dir, plainError(err))

@@ -83,6 +83,7 @@ func floors() map[string]int {
 		"internal/instance":   floorAdapter,
 		"internal/metrics":    floorAdapter,
 		"internal/runner":     floorAdapter,
+		"internal/store":      floorAdapter,
 
 		"executor":           floorExecutor,
 		"executor/admission": floorExecutor,
@@ -124,6 +125,8 @@ func dependencies() []dependency {
 		{"github.com/schollz/progressbar/v3", []string{"cmd/hotcell"}, "only the program has a terminal"},
 		{"golang.org/x/term", []string{"cmd/hotcell"}, "only the program has a terminal"},
 		{"github.com/oklog/ulid/v2", []string{"executor"}, "call ids are made where calls are accepted"},
+		{"modernc.org/sqlite", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
+		{"github.com/pressly/goose/v3", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/prometheus/client_golang", []string{"internal/metrics"}, "others report through small observer interfaces"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "images/docker"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},

@@ -43,6 +43,9 @@ func Open(dir, id string) (*Instance, error) {
 	return i, nil
 }
 
+// ID returns the supervisor's id.
+func (i *Instance) ID() string { return i.id }
+
 // folder makes dir, for its owner alone, or makes sure that nobody else can write there.
 func folder(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
