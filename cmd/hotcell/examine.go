@@ -25,7 +25,7 @@ const askLimit = 5 * time.Second
 // gather asks this host and its engine all that `hotcell doctor` judges.
 func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Facts {
 	set := doctorSettings(cfg, embedded)
-	owners := func() ([]instance.Info, error) { return instance.List(instanceDir(cfg)) }
+	owners := func() ([]instance.Info, error) { return instance.List(filepath.Join(cfg.DataDir, instancesDir)) }
 	host := func(ctx context.Context, engineRoot string) doctor.Host {
 		return doctor.LookAround(ctx, "/", set, engineRoot)
 	}
@@ -46,9 +46,6 @@ func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Fa
 		Cell:  try.cell, Things: driver.List, Volumes: driver.VolumeBytes,
 	})
 }
-
-// instanceDir is where the supervisors of a data folder have their files.
-func instanceDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "instances") }
 
 func adapters(id string, log *slog.Logger) (*docker.Driver, *imagesdocker.Store, error) {
 	driver, err := docker.New(docker.Options{Instance: id, Log: log, Timeouts: docker.Timeouts{Info: askLimit, List: askLimit}})

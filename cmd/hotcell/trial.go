@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -71,34 +72,37 @@ func (t trial) in(ctx context.Context, ref, id string) doctor.Cell {
 	if err != nil {
 		return doctor.Cell{Failed: err.Error()}
 	}
-	probe, err := t.call(ctx, skill)
+	probe, source, err := t.call(ctx, skill)
 	if err != nil {
 		return doctor.Cell{Image: ref, Failed: err.Error()}
 	}
 	limits := effective.Limits
 	return doctor.Cell{
-		Image: ref, Took: time.Since(began), Probe: probe,
+		Image: ref, Took: time.Since(began), Probe: probe, Source: source,
 		Want: doctor.Limits{Memory: int64(limits.Memory), PIDs: limits.PIDs, CPU: int64(limits.CPU), Files: limits.Files},
 	}
 }
 
-// call makes a supervisor for one call. As a supervisor it has a file in the data folder, if that is there: should this
-// process be killed, another one removes its cell.
-func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe, err error) {
-	if exists(t.cfg.DataDir) {
-		if own, err := instance.Open(instanceDir(t.cfg), t.instance); err == nil {
-			defer own.Close()
-		}
-	}
-	supervisor, err := executor.New(executor.Config{
+// call makes a supervisor for one call, and returns what the cell saw and where the facts about its end came from. As a
+// supervisor it has a file in the data folder, if that is there: should this process be killed, another one removes its
+// cell.
+func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe, source string, err error) {
+	cfg := executor.Config{
 		Driver: t.driver, Images: t.store, Skills: oneSkill{skill},
 		Runner: func(arch string) (sandbox.Tree, error) { return runnerTree(embedded, arch) },
 		Policy: t.cfg.OperatorPolicy(), Pull: images.PullNever,
 		MaxCells: 1, MaxMemory: int64(t.cfg.Sandbox.MaxMemory),
 		Instance: t.instance, Host: hostID(), RunDir: runDir(t.cfg), Log: t.log,
-	})
+	}
+	if exists(t.cfg.DataDir) {
+		if own, err := instance.Open(filepath.Join(t.cfg.DataDir, instancesDir), t.instance); err == nil {
+			defer own.Close()
+			cfg.Owners = own
+		}
+	}
+	supervisor, err := executor.New(cfg)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer func() {
 		op, cancel := context.WithTimeout(context.WithoutCancel(ctx), trialTidy)
@@ -109,9 +113,13 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 	}()
 	resp := supervisor.Call(ctx, a2e.Caller{Door: "doctor"}, &a2e.CallRequest{Name: skill.Name}, unheard)
 	if e := failure(resp); e != nil {
-		return nil, errors.New(string(e.Code) + ": " + plainEngine(e.Message))
+		return nil, "", errors.New(string(e.Code) + ": " + plainEngine(e.Message))
 	}
-	return probeOf(resp.Data.Data)
+	if calls, err := supervisor.List(ctx, 1); err == nil && len(calls) == 1 {
+		source = calls[0].Confidence
+	}
+	probe, err = probeOf(resp.Data.Data)
+	return probe, source, err
 }
 
 var unheard = a2e.EventWriterFunc(func(context.Context, *a2e.Event) error { return nil })

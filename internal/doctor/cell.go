@@ -114,34 +114,38 @@ func (e *exam) cellNetwork(p *wall.Probe) (faults []string, found string) {
 	return faults, "only lo"
 }
 
+// memorySlack is by how much a container's own limit may be above a call's: where hotcell has a cgroup of its own around
+// it, that one has the call's limit.
+const memorySlack = 16 << 20
+
 func (e *exam) cellLimits(p *wall.Probe) (faults []string, found string) {
 	want := e.facts.Cell.Want
-	for _, l := range []struct {
-		name      string
-		got, want int64
-		show      func(int64) string
-	}{
-		{"memory", p.Memory, want.Memory, quantity},
-		{"processes", p.PIDs, want.PIDs, count},
-		{"processor", p.CPU, want.CPU, thousandths},
-		{"open files", p.Files, want.Files, count},
-	} {
-		if l.got == l.want || e.underGVisor() && l.name != "open files" {
-			continue
-		}
-		faults = append(faults, fmt.Sprintf("%s: %s instead of %s", l.name, l.show(l.got), l.show(l.want)))
+	if p.Files != want.Files {
+		faults = append(faults, fmt.Sprintf("open files: %s instead of %d", count(p.Files), want.Files))
 	}
 	if p.Core != 0 {
 		faults = append(faults, "core dumps are not off")
 	}
-	if p.MemorySwap > 0 {
-		faults = append(faults, "may swap "+quantity(p.MemorySwap))
-	}
-	found = fmt.Sprintf("%s of memory and no swap, %d processes, %s cores, %d open files, no core dumps", quantity(want.Memory), want.PIDs, thousandths(want.CPU), want.Files)
 	if e.underGVisor() {
-		found = fmt.Sprintf("%d open files, no core dumps; the others are on the host's side and can't be seen under gVisor", want.Files)
+		return faults, fmt.Sprintf("%d open files, no core dumps; the others are on the host's side and can't be seen under gVisor", want.Files)
 	}
-	return faults, found
+	if p.Memory < want.Memory || p.Memory > want.Memory+memorySlack {
+		faults = append(faults, fmt.Sprintf("memory: %s instead of %s", quantity(p.Memory), quantity(want.Memory)))
+	}
+	switch {
+	case p.Swap < 0:
+		faults = append(faults, "swap: its limit is not to be seen")
+	case p.Swap > 0:
+		faults = append(faults, "swap: may be used")
+	}
+	if p.PIDs != want.PIDs {
+		faults = append(faults, fmt.Sprintf("processes: %s instead of %d", count(p.PIDs), want.PIDs))
+	}
+	if p.CPU != want.CPU {
+		faults = append(faults, fmt.Sprintf("processor: %s instead of %s", thousandths(p.CPU), thousandths(want.CPU)))
+	}
+	return faults, fmt.Sprintf("%s of memory and no swap, %d processes, %s cores, %d open files, no core dumps",
+		quantity(want.Memory), want.PIDs, thousandths(want.CPU), want.Files)
 }
 
 func count(n int64) string {
@@ -186,60 +190,4 @@ func (e *exam) logs() {
 	default:
 		e.ok(id, "the cell ran with driver none, so nothing that skills say gets onto the engine's disk (its default is %s)", word(e.facts.Engine.LogDriver))
 	}
-}
-
-// controls: in one line, what is enforced here.
-func (e *exam) controls() {
-	const id = "controls"
-	if e.noEngine(id) {
-		return
-	}
-	var held, broken, unseen []string
-	for _, c := range []struct {
-		what   string
-		checks []string
-	}{
-		{"memory", []string{"limit-memory", "cell-limits"}}, {"no swap", []string{"limit-swap", "cell-limits"}},
-		{"processes", []string{"limit-pids", "cell-limits"}}, {"processor", []string{"limit-cpu", "cell-limits"}},
-		{"open files", []string{"cell-limits"}}, {"user and privileges", []string{"cell-user"}},
-		{"system calls", []string{"seccomp", "cell-seccomp", "cell-calls"}}, {"read-only files", []string{"cell-files"}},
-		{"no network", []string{"cell-network"}},
-	} {
-		switch e.worst(c.checks) {
-		case Fail:
-			broken = append(broken, c.what)
-		case Skip:
-			unseen = append(unseen, c.what)
-		default:
-			held = append(held, c.what)
-		}
-	}
-	var found []string
-	for _, part := range []struct {
-		text string
-		list []string
-	}{{"enforced", held}, {"NOT enforced", broken}, {"claimed by the engine, not seen in a cell", unseen}} {
-		if len(part.list) > 0 {
-			found = append(found, part.text+": "+strings.Join(part.list, ", "))
-		}
-	}
-	level, hint := OK, ""
-	switch {
-	case len(broken) > 0:
-		level, hint = Fail, "see the checks that failed"
-	case len(unseen) > 0:
-		level, hint = Warn, "see why no cell ran"
-	}
-	e.add(id, level, strings.Join(found, "; "), hint)
-}
-
-// worst returns the worst level of some checks: failed, then skipped.
-func (e *exam) worst(ids []string) Level {
-	worst := OK
-	for _, c := range e.checks {
-		if slices.Contains(ids, c.ID) && (c.Level == Fail || c.Level == Skip && worst == OK) {
-			worst = c.Level
-		}
-	}
-	return worst
 }

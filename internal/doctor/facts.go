@@ -96,6 +96,7 @@ type Cell struct {
 	Took    time.Duration
 	Probe   *wall.Probe
 	Want    Limits
+	Source  string // where the facts about its end came from: one of sandbox's words for confidence
 }
 
 // Limits are those that the cell was started with.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hotcell/hotcell/policies"
+	"github.com/hotcell/hotcell/sandbox"
 )
 
 func (e *exam) cgroups() {
@@ -17,22 +18,29 @@ func (e *exam) cgroups() {
 	e.either("cgroup", !none, found, found, Fail, "cells can't be limited without cgroups: for a rootless engine set up cgroup version 2 with systemd and delegation")
 }
 
-// evidence: where the truth about a death for memory comes from.
+// evidence: where the truth about a death for memory comes from. The cell's own end shows it; where none ran, what this
+// host is like says whether it could come from the kernel.
 func (e *exam) evidence() {
-	const id, otherwise = "evidence", "the engine's and the runner's word: the kernel's counters can't be read"
+	const id, otherwise = "evidence", "verdicts of out_of_memory rest on the engine's and the runner's word: the kernel's counters can't be read"
 	if e.noEngine(id) {
 		return
 	}
-	c := e.facts.Host.Cgroups
+	c, cell := e.facts.Host.Cgroups, e.facts.Cell
 	switch {
+	case cell.Probe != nil && cell.Source == sandbox.ConfidenceKernel:
+		e.ok(id, "the kernel's: its counters were read at the cell's end (cgroup version %s)", word(c.Version))
 	case !e.facts.local():
-		e.add(id, Warn, otherwise+", since the engine is not on this host", "run hotcell on the engine's host where verdicts of out_of_memory must be certain")
+		e.add(id, Warn, otherwise+", since the engine is not on this host", "run hotcell on the engine's host where they must be certain")
 	case !c.Writable:
 		e.add(id, Warn, otherwise+": "+c.Why, "run hotcell as root, or give it a delegated cgroup")
 	case e.rootlessEngine():
-		e.add(id, Warn, otherwise+", since the engine is rootless and has cgroups of its own user's", "use an engine that runs as root where verdicts of out_of_memory must be certain")
+		e.add(id, Warn, otherwise+", since a rootless engine has cgroups elsewhere", "use an engine that runs as root where they must be certain")
+	case e.facts.Engine.CgroupDriver != "cgroupfs":
+		e.add(id, Warn, otherwise+", since the engine's cgroup driver is "+word(e.facts.Engine.CgroupDriver), "start the engine with native.cgroupdriver=cgroupfs where they must be certain")
+	case cell.Probe != nil:
+		e.add(id, Warn, otherwise+", though this process could make cgroups", "'hotcell run' says why when it warns")
 	default:
-		e.ok(id, "the kernel's: this process can make cgroups (version %s) around cells", word(c.Version))
+		e.add(id, Skip, "not checked: this process could make cgroups, but no cell has shown that the engine uses them", "")
 	}
 }
 

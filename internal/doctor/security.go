@@ -1,6 +1,9 @@
 package doctor
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // seccomp: cells bring a profile of their own, which the engine must be able to set.
 func (e *exam) seccomp() {
@@ -31,6 +34,10 @@ func (e *exam) labels() {
 		found = "AppArmor on: cells run under docker-default; SELinux off"
 	case selinux:
 		found = "SELinux on: the engine labels each cell; AppArmor off"
+	}
+	if c := e.facts.Cell.Probe; apparmor && c != nil && strings.HasPrefix(c.Label, "unconfined") {
+		e.add("lsm", Fail, found+", but the cell's label was "+word(c.Label), "no skill should run here before that is mended: load docker-default, or restart the engine")
+		return
 	}
 	e.either("lsm", apparmor || selinux, found, found, Warn,
 		"enable one of them on the engine's host: a second wall behind the first, for /proc and /sys above all")

@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,8 +34,7 @@ func look(root string) wall.Probe {
 	p.Mounts = mountTable(text(at("/proc/self/mountinfo")))
 	p.Interfaces = interfaces(text(at("/proc/self/net/dev")))
 	p.Processes = countProcesses(at("/proc"))
-	p.Hostname = strings.TrimSpace(text(at("/proc/sys/kernel/hostname")))
-	p.Kernel = strings.TrimSpace(text(at("/proc/version")))
+	p.Label = strings.TrimRight(text(at("/proc/self/attr/current")), "\x00\n ")
 	cgroupLimits(&p, at("/sys/fs/cgroup"))
 	return p
 }
@@ -110,13 +110,19 @@ func countProcesses(proc string) int {
 func cgroupLimits(p *wall.Probe, dir string) {
 	read := func(name string) int64 { return limit(text(filepath.Join(dir, name))) }
 	if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
-		p.Memory, p.MemorySwap, p.PIDs = read("memory.max"), read("memory.swap.max"), read("pids.max")
+		p.Memory, p.Swap, p.PIDs = read("memory.max"), read("memory.swap.max"), read("pids.max")
+		if text(filepath.Join(dir, "memory.swap.max")) == "max\n" {
+			p.Swap = math.MaxInt64
+		}
 		p.CPU = share(strings.Fields(text(filepath.Join(dir, "cpu.max"))))
 		return
 	}
-	p.Memory, p.PIDs, p.MemorySwap = read("memory/memory.limit_in_bytes"), read("pids/pids.max"), -1
-	if both := read("memory/memory.memsw.limit_in_bytes"); both > 0 && p.Memory > 0 {
-		p.MemorySwap = both - p.Memory
+	p.Memory, p.PIDs, p.Swap = read("memory/memory.limit_in_bytes"), read("pids/pids.max"), -1
+	switch both := read("memory/memory.memsw.limit_in_bytes"); {
+	case both > 0 && p.Memory > 0:
+		p.Swap = both - p.Memory
+	case both == 0:
+		p.Swap = math.MaxInt64
 	}
 	p.CPU = share(strings.Fields(text(filepath.Join(dir, "cpu/cpu.cfs_quota_us")) + " " + text(filepath.Join(dir, "cpu/cpu.cfs_period_us"))))
 }

@@ -12,18 +12,17 @@ type Probe struct {
 	UID        int               `json:"uid"`
 	GID        int               `json:"gid"`
 	Groups     []int             `json:"groups"`
-	Status     map[string]string `json:"status"`     // lines of /proc/self/status: CapEff, NoNewPrivs, Seccomp, ...
+	Status     map[string]string `json:"status"`     // of /proc/self/status: CapEff, NoNewPrivs, Seccomp, ...
 	Mounts     []ProbeMount      `json:"mounts"`     // what is mounted, in order
 	Interfaces []string          `json:"interfaces"` // of the network
 	Processes  int               `json:"processes"`  // that can be seen
 	Memory     int64             `json:"memory"`     // bytes
-	MemorySwap int64             `json:"swap"`       // bytes beyond Memory
+	Swap       int64             `json:"swap"`       // bytes beyond Memory; here 0 is no swap at all
 	PIDs       int64             `json:"pids"`
 	CPU        int64             `json:"cpu"` // thousandths of a core
 	Core       int64             `json:"core"`
 	Files      int64             `json:"files"`
-	Hostname   string            `json:"hostname"`
-	Kernel     string            `json:"kernel"`
+	Label      string            `json:"label"` // AppArmor's or SELinux's
 	Tries      map[string]string `json:"tries"` // what was tried → why it failed, "" where it worked
 }
 
