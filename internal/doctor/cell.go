@@ -54,7 +54,7 @@ func (e *exam) cellUser(p *wall.Probe) (faults []string, found string) {
 		faults = append(faults, fmt.Sprintf("runs as user %d, group %d", p.UID, p.GID))
 	}
 	if others := slices.DeleteFunc(slices.Clone(p.Groups), func(g int) bool { return g == p.GID }); len(others) > 0 {
-		faults = append(faults, fmt.Sprintf("is in %d more groups", len(others)))
+		faults = append(faults, "has groups beside its own: "+strings.Trim(fmt.Sprint(others), "[]"))
 	}
 	for _, set := range []string{"CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb"} {
 		if v, err := strconv.ParseUint(p.Status[set], 16, 64); err != nil || v != 0 {

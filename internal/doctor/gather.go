@@ -105,6 +105,10 @@ func (f *Facts) images(ctx context.Context, from Sources) {
 }
 
 func (f *Facts) cell(ctx context.Context, from Sources) {
+	if ctx.Err() != nil {
+		f.Cell = Cell{Skipped: context.Cause(ctx).Error(), Hint: "see what the other checks waited for"}
+		return
+	}
 	cell, err := bounded(ctx, cellLimit, func(ctx context.Context) (Cell, error) { return from.Cell(ctx, f.Images), nil })
 	if err != nil {
 		cell = Cell{Failed: err.Error()}
@@ -125,6 +129,10 @@ func bounded[T any](ctx context.Context, limit time.Duration, ask func(context.C
 		value T
 		err   error
 	}
+	var none T
+	if ctx.Err() != nil {
+		return none, context.Cause(ctx)
+	}
 	op, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	got := make(chan answer, 1)
@@ -144,7 +152,6 @@ func bounded[T any](ctx context.Context, limit time.Duration, ask func(context.C
 		return a.value, a.err
 	case <-late.C:
 	}
-	var none T
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
 	}

@@ -154,5 +154,5 @@ func (e *exam) owners() {
 	}
 	e.ok(id, "%d alive, %d dead in the data folder", alive, dead)
 	e.either("poisoned", len(poisoned) == 0, "no cell refuses to die",
-		fmt.Sprintf("%d cells would not die: %s", len(poisoned), few(poisoned)), Warn, "look at the engine and its host: 'docker ps -a' names them, a restart of the engine removes them")
+		"would not die: "+few(poisoned), Warn, "look at the engine and its host: 'docker ps -a' names them, a restart of the engine removes them")
 }

@@ -100,7 +100,7 @@ func (e *exam) userIDs() {
 		return
 	}
 	h := e.facts.Host
-	found := fmt.Sprintf("%d to %d are the cells' alone", e.facts.Settings.MinUID, e.facts.Settings.MaxUID)
+	found := fmt.Sprintf("no account has an id of the cells' range, %d to %d", e.facts.Settings.MinUID, e.facts.Settings.MaxUID)
 	var note string
 	if !h.SysResource {
 		note = "; this process lacks CAP_SYS_RESOURCE, which hotcell does without: it only lowers limits"

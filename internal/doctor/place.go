@@ -13,7 +13,7 @@ func (e *exam) dataFolder() {
 	d, path := e.facts.Host.Data, word(e.facts.Settings.DataDir)
 	switch {
 	case !d.Writable:
-		e.add(id, Fail, path+" can't be used: "+d.Why, "make it writable for this user, or choose another with --data-dir or data_dir")
+		e.add(id, Fail, path+" can't be used: "+strings.TrimPrefix(d.Why, path+": "), "make it writable for this user, or choose another with --data-dir or data_dir")
 	case d.Exists && d.Mode&0o022 != 0:
 		e.add(id, Warn, fmt.Sprintf("%s can be written by others (mode %04o)", path, d.Mode), "chmod go-w "+path)
 	case d.Exists && d.UID != e.facts.Host.UID && e.facts.Host.UID != 0:
