@@ -426,7 +426,7 @@ func TestTheReplayWindowEnds(t *testing.T) {
 		r := req("free")
 		r.ID = "r1"
 		first, _ := b.ask(t.Context(), r)
-		time.Sleep(replay - time.Second)
+		time.Sleep(Replay - time.Second)
 		if again, _ := b.ask(t.Context(), r); again.ID != first.ID {
 			t.Error("within the window the call ran again")
 		}

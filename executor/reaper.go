@@ -224,10 +224,10 @@ func (s *Supervisor) forgetDead(all []sandbox.Listed) error {
 	return u.Forget(func(instance string) bool { return left[instance] })
 }
 
-// once logs a warning about a thing, the first time that it is seen so.
+// once says something about a thing, the first time that it is seen so.
 func (s *Supervisor) once(l sandbox.Listed, text string, args ...any) {
 	if !s.reaper.told[l.ID] {
 		s.reaper.told[l.ID] = true
-		s.log.With("kind", clip(l.Kind, 80), "name", clip(l.Name, 80), "id", clip(l.ID, 80)).Warn(text, args...)
+		s.log.With("kind", clip(l.Kind, 80), "name", clip(l.Name, 80), "id", clip(l.ID, 80)).Info(text, args...)
 	}
 }

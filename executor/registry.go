@@ -8,10 +8,11 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 )
 
-// How long and how many ended calls are remembered. Within replay the same request gets the stored answer, whatever else;
-// beyond it the newest keepCalls are kept to be looked at. keepBytes bounds the memory of all of it.
+// Replay is how long the same request sent again gets the stored answer.
+const Replay = 10 * time.Minute
+
+// How many ended calls are remembered here beyond that, to be looked at. keepBytes bounds the memory of all of it.
 const (
-	replay    = 10 * time.Minute
 	keepCalls = 1000
 	mostCalls = 20_000
 	keepBytes = 256 << 20
@@ -41,7 +42,7 @@ func newRegistry() *registry {
 func (r *registry) add(c *call, now time.Time) (earlier *call, err *a2e.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if old := r.byKey[c.key]; old != nil && now.Sub(old.accepted) < replay && !(old.hasEnded() && old.again) {
+	if old := r.byKey[c.key]; old != nil && now.Sub(old.accepted) < Replay && !(old.hasEnded() && old.again) {
 		if old.digest != c.digest {
 			return nil, duplicate(c.key.reqID)
 		}
@@ -91,7 +92,7 @@ func (r *registry) ended(c *call, now time.Time) {
 
 func (r *registry) overfull(oldest *call, now time.Time) bool {
 	n := r.order.Len()
-	return n > mostCalls || r.bytes > keepBytes || (n > keepCalls && now.Sub(oldest.accepted) >= replay)
+	return n > mostCalls || r.bytes > keepBytes || (n > keepCalls && now.Sub(oldest.accepted) >= Replay)
 }
 
 func (r *registry) forget(e *list.Element, c *call) {

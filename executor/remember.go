@@ -17,7 +17,7 @@ const journalLimit = 10 * time.Second
 func (s *Supervisor) remember(c *call) (earlier awaiter, refused *a2e.Error) {
 	ctx, cancel := context.WithTimeout(context.Background(), journalLimit)
 	defer cancel()
-	old, err := s.journal.Accept(ctx, c.record(s.cfg.Instance), c.accepted.Add(-replay))
+	old, err := s.journal.Accept(ctx, c.record(s.cfg.Instance), c.accepted.Add(-Replay))
 	if err == nil && old == nil {
 		s.watch.CallAccepted(c.req.Name)
 		s.watch.InFlight(s.calls.inFlight())

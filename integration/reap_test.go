@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -133,8 +132,8 @@ func TestKillNine(t *testing.T) {
 			t.Errorf("a bystander, %s before, is now %q: %s", was, is, next.stderr)
 		}
 	}
-	if got, want := next.instances(t), map[string]bool{dead: false, "living": true, next.id(t): true}; len(got) != 3 || !maps.Equal(got, want) {
-		t.Errorf("instances %v, want %v", got, want)
+	if got := next.instances(t); len(got) != 3 || got[dead] || !got["living"] {
+		t.Errorf("instances %v, want the dead one, the bystander and the next", got)
 	}
 }
 
@@ -166,6 +165,31 @@ func bystanders(t *testing.T, dir, dead string) map[string]string {
 	l = labels("pool", dead, odd)
 	add(odd, "created", l)
 	return states
+}
+
+// Two supervisors share a data folder: each runs its calls and touches none of the other's.
+func TestTwoOfOneFolder(t *testing.T) {
+	bin := binary(t)
+	env := "HOTCELL_SKILLS=" + skillFolder(t, map[string]string{"nap": napSkill})
+	d := serve(t, bin, env)
+	var call sync.WaitGroup
+	call.Go(func() {
+		answer, _, err := d.call(nap("theirs", "5"))
+		if err != nil || answer.Error != nil || answer.Data.Data != "slept" {
+			t.Errorf("the daemon's call: %v, %+v", err, answer)
+		}
+	})
+	testutil.Poll(t, time.Minute, func() bool { return count(owned(d.id(t)), "cell running") == 1 })
+	t.Setenv("HOTCELL_SKILLS", strings.TrimPrefix(env, "HOTCELL_SKILLS="))
+	for range 3 {
+		if r := command(t, bin, "", "run", "nap", "--arg", "seconds:=0", "--data-dir", filepath.Join(d.dir, "data")); r.exit != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	call.Wait()
+	if got := d.instances(t); len(got) != 1 {
+		t.Errorf("instances %v, want the daemon alone", got)
+	}
 }
 
 // A command that makes one call removes what dead ones left, and stays quiet about it.

@@ -48,7 +48,7 @@ func (i *Instance) ID() string { return i.id }
 
 // folder makes dir, for its owner alone, or makes sure that nobody else can write there.
 func folder(dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return fmt.Errorf("folder of instances: %w", err)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
