@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -23,8 +24,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	if s.cfg.EmbedEvents {
 		embed(answer, c)
 	}
-	s.finish(c, answer)
-	return answer
+	return s.finish(c, answer)
 }
 
 // survive is [Supervisor.live] for a supervisor that outlives its own faults: a panic costs the call that met it, and what
@@ -76,6 +76,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	c.to(control.Starting)
 	deadline := time.Now().Add(p.policy.Timeout)
 	c.update(func(v *control.Call) { v.Started, v.Deadline = time.Now(), deadline })
+	s.note(c)
 	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errDeadline)
 	defer cancel()
 	cl, fail := s.start(ctx, c, p, spec, &undo)
@@ -139,7 +140,7 @@ func (s *Supervisor) judge(f *facts, c *call, p *plan, r *relay.Relay) outcome {
 func (s *Supervisor) deliver(c *call, w a2e.EventWriter) func(context.Context, *a2e.Event) {
 	listens := w != nil && c.req.Streams()
 	return func(ctx context.Context, ev *a2e.Event) {
-		c.keep(ev)
+		s.journal.Say(c.id, ev.Seq, ev.Kind == a2e.KindArtifact, c.keep(ev))
 		if !listens {
 			return
 		}
@@ -164,29 +165,17 @@ func (s *Supervisor) logEnd(c *call, e *a2e.Error) {
 	}
 }
 
-// finish records the end: state, answer, metrics.
-func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) {
-	code, reason, state := "ok", "", control.Succeeded
-	if e := answer.Error; e != nil {
-		code, reason, state = string(e.Code), e.Reason(), control.Failed
-		if reason == a2e.ReasonCancelled {
-			state = control.Canceled
-		}
-	}
+// finish records the end, in the journal first, and returns the answer that stands.
+func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) *a2e.CallResponse {
+	r, answer := s.conclude(c, answer)
 	s.logEnd(c, answer.Error)
-	if !c.to(state) {
-		s.log.Error("a call skipped a state", "call", c.id, "to", state)
+	if !c.to(r.State) {
+		s.log.Error("a call skipped a state", "call", c.id, "to", r.State)
 	}
-	var skill string
-	c.update(func(v *control.Call) {
-		v.Ended = time.Now()
-		if answer.Error != nil {
-			v.Code, v.Reason = answer.Error.Code, reason
-		}
-		skill = v.Skill
-	})
-	c.end(answer)
+	c.update(func(v *control.Call) { v.Ended, v.Code, v.Reason = r.Ended, r.Code, r.Reason })
+	c.end(r.Answer, r.Again)
 	s.calls.ended(c, time.Now())
-	s.watch.CallEnded(skill, code, reason)
+	s.watch.CallEnded(r.Skill, cmp.Or(string(r.Code), "ok"), r.Reason)
 	s.watch.InFlight(s.calls.inFlight())
+	return answer
 }

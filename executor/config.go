@@ -36,6 +36,8 @@ type Config struct {
 	EmbedEvents bool     // put the events into SkillResult.events as well
 	Observer    Observer // metrics; nil: none
 
+	Journal Journal // nil: calls are known as long as this process lives
+
 	// Owners tells which supervisors of this data folder live; nil: no other is known.
 	Owners Owners
 
@@ -99,6 +101,9 @@ func (c *Config) fill() {
 	}
 	if c.Observer == nil {
 		c.Observer = Blind
+	}
+	if c.Journal == nil {
+		c.Journal = Forgetful
 	}
 	if c.Host == "" {
 		c.Host = "unknown"

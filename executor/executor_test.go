@@ -426,7 +426,7 @@ func TestTheReplayWindowEnds(t *testing.T) {
 		r := req("free")
 		r.ID = "r1"
 		first, _ := b.ask(t.Context(), r)
-		time.Sleep(replay - time.Second)
+		time.Sleep(Replay - time.Second)
 		if again, _ := b.ask(t.Context(), r); again.ID != first.ID {
 			t.Error("within the window the call ran again")
 		}
@@ -505,7 +505,7 @@ func TestNothingGrowsWithTheNumberOfCalls(t *testing.T) {
 		if earlier, err := r.add(c, now); earlier != nil || err != nil {
 			t.Fatal(earlier, err)
 		}
-		c.end(&a2e.CallResponse{})
+		c.end([]byte("{}"), false)
 		r.ended(c, now)
 		now = now.Add(time.Millisecond)
 	}
@@ -517,7 +517,7 @@ func TestNothingGrowsWithTheNumberOfCalls(t *testing.T) {
 	if _, err := r.add(c, now); err != nil {
 		t.Fatal(err)
 	}
-	c.end(&a2e.CallResponse{})
+	c.end([]byte("{}"), false)
 	r.ended(c, now)
 	if n := r.order.Len(); n != keepCalls || r.inFlight() != 0 {
 		t.Errorf("an hour later %d calls are kept and %d in flight, want %d and none", n, r.inFlight(), keepCalls)

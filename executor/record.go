@@ -56,18 +56,19 @@ func (c *call) update(f func(v *control.Call)) {
 	f(&c.view)
 }
 
-// keep notes an event within the bounds, and counts what it drops.
-func (c *call) keep(ev *a2e.Event) {
+// keep notes an event within the bounds, and counts what it drops. It returns the event as JSON, nil if it has none.
+func (c *call) keep(ev *a2e.Event) json.RawMessage {
 	b, err := json.Marshal(ev)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.view.Events++
 	if err != nil || len(c.events) >= keepEvents || c.kept+len(b) > keepEventBytes {
 		c.dropped++
-		return
+		return b
 	}
 	c.events = append(c.events, b)
 	c.kept += len(b)
+	return b
 }
 
 // told returns the kept events with a sequence number of at least from, and how many were dropped.
@@ -86,18 +87,19 @@ func (c *call) told(from int) (events []a2e.Event, dropped int) {
 }
 
 // end sets the answer and wakes whoever waits for it.
-func (c *call) end(answer *a2e.CallResponse) {
-	b, err := json.Marshal(answer)
-	if err != nil { // data that has no JSON form cannot come from a cell
-		b, _ = json.Marshal(response(c, nil, 0, a2e.AsError(err)))
-	}
+func (c *call) end(answer json.RawMessage, again bool) {
 	c.mu.Lock()
-	c.answer = b
-	if e := answer.Error; e != nil {
-		c.again = e.Reason() == a2e.ReasonCancelled || (e.Retryable && c.view.Cell == "")
-	}
+	c.answer, c.again = answer, again
 	c.mu.Unlock()
 	c.cancel(nil)
+	close(c.done)
+}
+
+// withdraw wakes whoever waits for a call that was not taken in after all: they try for themselves.
+func (c *call) withdraw() {
+	c.mu.Lock()
+	c.again = true
+	c.mu.Unlock()
 	close(c.done)
 }
 
@@ -138,7 +140,7 @@ func (c *call) await(ctx context.Context) *a2e.CallResponse {
 		_, answer := c.snapshot()
 		return answer
 	case <-ctx.Done():
-		return response(c, nil, 0, cancelledBy(canceller(ctx)))
+		return refusal(c, cancelledBy(canceller(ctx)))
 	}
 }
 
