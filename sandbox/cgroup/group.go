@@ -64,7 +64,7 @@ func (g *Group) Started() {
 	g.m.switchOff("a container that should have been in " + g.path + " is not: the engine's control groups are not this host's")
 }
 
-// see reports whether the container was ever seen in the group.
+// see reports whether a process was ever seen in the group.
 func (g *Group) see() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

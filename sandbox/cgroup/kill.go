@@ -18,11 +18,13 @@ const (
 	killPause   = 5 * time.Millisecond
 )
 
+var errUnseen = errors.New("no process of the cell was seen in a control group of hotcell's own")
+
 // Kill sends SIGKILL to all processes of the group, without the engine. It returns once they are gone, or after two
 // seconds with an error: a process that the kernel holds cannot die.
 func (g *Group) Kill() error {
-	if g == nil {
-		return nil
+	if g == nil || !g.see() {
+		return errUnseen
 	}
 	return g.m.kill(g.path)
 }

@@ -125,6 +125,9 @@ func (m *Manager) switchOff(why string) {
 // Use tells what engine makes the containers. Where it cannot be one that uses this host's groups, the manager switches
 // itself off.
 func (m *Manager) Use(e Engine) {
+	if m == nil {
+		return
+	}
 	if why := m.misfit(e); why != "" {
 		m.switchOff(why)
 	}
