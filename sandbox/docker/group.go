@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"context"
 	"path"
 	"slices"
 	"time"
@@ -81,12 +82,22 @@ func (c *cell) Evidence() sandbox.Evidence {
 // killedCode is an engine's exit code for a first process that SIGKILL ended, among other things.
 const killedCode = 137
 
-// testify puts what the kernel counted in place of the engine's word.
-func (c *cell) testify(exit sandbox.Exit) sandbox.Exit {
-	ev := c.group.Evidence(exit.Code == killedCode)
-	if ev.Confidence == sandbox.ConfidenceKernel {
+// afterthought is how long an engine may take to hear of a kill for memory that it has seen the end of.
+const afterthought = 200 * time.Millisecond
+
+// testify puts what the kernel counted in place of the engine's word. Where nobody could look, an engine that knows of a
+// kill, but not why, is asked once more.
+func (c *cell) testify(ctx context.Context, exit sandbox.Exit) sandbox.Exit {
+	killed := exit.Code == killedCode
+	ev := c.group.Evidence(killed)
+	switch {
+	case ev.Confidence == sandbox.ConfidenceKernel:
 		ev.Error = exit.Evidence.Error
 		exit.Evidence = ev
+	case killed && !exit.Evidence.OOMKilled && sleep(ctx, afterthought) == nil:
+		if info, err := c.inspect(ctx); err == nil {
+			exit.Evidence.OOMKilled = info.State.OOMKilled
+		}
 	}
 	return exit
 }
