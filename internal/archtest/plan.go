@@ -40,7 +40,9 @@ func hotcell() plan {
 	return plan{
 		folders:  []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
 		floors:   floors(),
-		testOnly: map[string]bool{"internal/archtest": true, "internal/testutil": true, "sandbox/sandboxtest": true},
+		testOnly: map[string]bool{
+			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "sandbox/sandboxtest": true,
+		},
 		edges: map[string][]string{
 			"internal/control":        {"internal/a2e"},
 			"internal/skills":         {"policies"},
@@ -67,6 +69,8 @@ func floors() map[string]int {
 		"internal/control":  floorWords,
 		"internal/testutil": floorWords,
 		"internal/archtest": floorWords,
+
+		"internal/testutil/engineproxy": floorWords,
 
 		"sandbox":                 floorContract,
 		"images":                  floorContract,
