@@ -38,8 +38,8 @@ const (
 // hotcell is this module's plan. A new package gets a floor here, a new dependency a row with its home and the reason.
 func hotcell() plan {
 	return plan{
-		folders:  []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
-		floors:   floors(),
+		folders: []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
+		floors:  floors(),
 		testOnly: map[string]bool{
 			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "sandbox/sandboxtest": true,
 		},

@@ -59,11 +59,18 @@ func (d *Driver) Capabilities(ctx context.Context) (sandbox.Capabilities, error)
 // pingLimit bounds a [Driver.Ping]: whoever asks is waiting for an answer about an engine that may be stuck.
 const pingLimit = 2 * time.Second
 
-// Ping implements [sandbox.Pinger].
+// Ping implements [sandbox.Pinger]. It opens a connection of its own: an engine that is stopping still answers on those
+// that it has, and takes no other.
 func (d *Driver) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingLimit)
+	op, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
-	if _, err := d.system.Info(ctx); err != nil {
+	conn, err := d.dial(op)
+	if err != nil {
+		d.facts.put(nil)
+		return d.dialError(ctx, "ask the engine whether it lives", err)
+	}
+	_ = conn.Close()
+	if _, err := d.system.Info(op); err != nil {
 		d.facts.put(nil)
 		return d.explain(ctx, "ask the engine whether it lives", err)
 	}

@@ -32,6 +32,7 @@ type cell struct {
 	stream    *stream            // while attached
 	unwait    context.CancelFunc // ends the wait for the exit
 
+	up      chan struct{} // closed when the engine has said that it started
 	ended   chan struct{} // closed when the engine has told of the end
 	settled sync.Once
 	exited  chan struct{} // closed when exit and exitErr stand
@@ -46,7 +47,7 @@ var _ sandbox.Sandbox = (*cell)(nil)
 func newCell(d *Driver, id, name string) *cell {
 	return &cell{
 		d: d, id: id, name: name, stdout: newBuffer(), stderr: newBuffer(), unwait: func() {},
-		ended: make(chan struct{}), exited: make(chan struct{}),
+		up: make(chan struct{}), ended: make(chan struct{}), exited: make(chan struct{}),
 	}
 }
 
