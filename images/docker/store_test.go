@@ -309,3 +309,21 @@ func TestRealEngine(t *testing.T) {
 		t.Errorf("pull from a registry that is not there: %v", err)
 	}
 }
+
+// A pull that talks without end is no pull.
+func TestAnswersAreBounded(t *testing.T) {
+	e := newEngine(t)
+	e.pull = func(w http.ResponseWriter, _ *http.Request) {
+		text := strings.Repeat(" ", 1<<20)
+		for range maxAnswer>>20 + 1 {
+			if _, err := io.WriteString(w, text); err != nil {
+				return
+			}
+		}
+	}
+	_, err := open(t, Options{Host: e.host}).Resolve(t.Context(), "x", images.PullMissing)
+	var missing *images.UnavailableError
+	if !errors.As(err, &missing) || !missing.Retryable || !strings.Contains(err.Error(), "was cut") {
+		t.Errorf("got %v", err)
+	}
+}

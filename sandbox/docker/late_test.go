@@ -202,7 +202,7 @@ func TestPing(t *testing.T) {
 	if err := d.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
-	e.replace("GET /info", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	e.replace("GET /_ping", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	if err := d.Ping(t.Context()); !errors.Is(err, sandbox.ErrUnavailable) {
 		t.Errorf("of one that hangs: %v", err)
 	}
