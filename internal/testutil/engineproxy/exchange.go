@@ -151,6 +151,11 @@ func (x *exchange) abandon(conn net.Conn) func() {
 
 func (x *exchange) pass(resp *http.Response) error {
 	f := x.fault
+	if f.CutBody {
+		resp.Header.Set("Transfer-Encoding", "chunked")
+		resp.Header.Del("Content-Length")
+		return errors.Join(writeHead(x.client, resp), x.wait(f.After), errCut)
+	}
 	if f.Lost || f.Instead != nil || f.After != (Pause{}) || f.Edit != nil {
 		b, err := io.ReadAll(io.LimitReader(resp.Body, mostBody))
 		if err != nil {

@@ -147,6 +147,7 @@ func TestFaults(t *testing.T) {
 		{"late", Fault{After: Pause{For: time.Millisecond}}, "200 OK: POST hello", true},
 		{"held up", Fault{Before: Pause{For: time.Millisecond}}, "200 OK: POST hello", true},
 		{"changed", Fault{Edit: func(b []byte) []byte { return append(b, '!') }}, "200 OK: POST hello!", true},
+		{"cut", Fault{CutBody: true}, "broken body", true},
 		{"endless", Fault{Answer: &Answer{Status: 200, Body: "ab", Repeat: 3}}, "200 OK: ababab", false},
 	}
 	for _, tt := range tests {

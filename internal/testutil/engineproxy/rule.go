@@ -29,6 +29,7 @@ type Fault struct {
 	Lost    bool                     // the engine serves it, and the connection is closed instead of the answer
 	Instead *Answer                  // the engine serves it, and the client gets this
 	After   Pause                    // the engine serves it, and its answer comes this late
+	CutBody bool                     // the answer's head passes, and after After the connection is closed instead of its body
 	Edit    func(body []byte) []byte // the engine's answer is changed
 	Stream  *Stream                  // what becomes of an upgraded connection
 }
