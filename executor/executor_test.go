@@ -187,6 +187,21 @@ func TestEndsOfACell(t *testing.T) {
 	}
 }
 
+// An engine that is stopped kills its cells first and says so: that is the engine's end, not the skill's.
+func TestACellThatAStoppingEngineKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b *bench
+		b = setUp(t, func(context.Context, map[string]any, *bufio.Reader, func(string, ...any)) int {
+			b.driver.SetFaults(fake.Faults{Capabilities: sandbox.ErrUnavailable})
+			return 137
+		}, nil)
+		answer, _ := b.ask(t.Context(), req("free"))
+		if got := verdict(answer); got != "sandbox_crash/engine_unavailable" {
+			t.Errorf("got %s: %+v", got, answer.Error)
+		}
+	})
+}
+
 // A start that hangs is a time-out by the deadline, and what comes up later is destroyed.
 func TestAStartThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -38,9 +38,11 @@ const (
 // hotcell is this module's plan. A new package gets a floor here, a new dependency a row with its home and the reason.
 func hotcell() plan {
 	return plan{
-		folders:  []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
-		floors:   floors(),
-		testOnly: map[string]bool{"internal/archtest": true, "internal/testutil": true, "sandbox/sandboxtest": true},
+		folders: []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
+		floors:  floors(),
+		testOnly: map[string]bool{
+			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "sandbox/sandboxtest": true,
+		},
 		edges: map[string][]string{
 			"internal/control":        {"internal/a2e"},
 			"internal/skills":         {"policies"},
@@ -68,6 +70,8 @@ func floors() map[string]int {
 		"internal/control":  floorWords,
 		"internal/testutil": floorWords,
 		"internal/archtest": floorWords,
+
+		"internal/testutil/engineproxy": floorWords,
 
 		"sandbox":                 floorContract,
 		"images":                  floorContract,
@@ -100,6 +104,7 @@ func floors() map[string]int {
 		"cmd/hotcell-runner":            floorProgram,
 		"integration":                   floorProgram,
 		"integration/bench":             floorProgram,
+		"integration/faults":            floorProgram,
 		"integration/rig":               floorProgram,
 		"integration/skills/word-count": floorProgram,
 		"integration/tally":             floorProgram,

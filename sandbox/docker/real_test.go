@@ -176,7 +176,7 @@ func mustClient(t testing.TB) *client.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.client.Close() })
-	return conn.client
+	return conn.client.Client
 }
 
 // openPlain leaves closing to the suite.
