@@ -75,6 +75,7 @@ func (s *Supervisor) Run(ctx context.Context, who a2e.Caller, req *a2e.CallReque
 	life, cancel := context.WithCancelCause(listener)
 	defer cancel(nil)
 	c := newCall(who, req, listener, cancel)
+	c.deafen = stop
 	for {
 		earlier, refused := s.accept(c)
 		switch {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hotcell/hotcell/executor"
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
@@ -63,6 +64,7 @@ func open(_ context.Context, cfg *config.Config, log *slog.Logger) (*system, err
 		DefaultImages: cfg.Images.Defaults,
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
 		EmbedEvents: cfg.A2E.EmbedEvents, Observer: watch,
+		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause
 		Instance: instance, Host: hostID(), RunDir: runDir(cfg), Log: log,
 	})
 	if err != nil {
