@@ -17,6 +17,8 @@ type command struct {
 func commands() []command {
 	return slices.Concat(
 		memoryCommands(),
+		processCommands(),
+		kernelCommands(),
 	)
 }
 
