@@ -62,6 +62,7 @@ type Relay struct {
 	output int64
 	out    int64
 	events int             // that were charged
+	cost   int64           // of the line at hand, in bytes
 	seq    int             // of the next event
 	open   map[string]bool // artifacts that had a chunk: true once final
 	lines  atomic.Uint64
@@ -155,6 +156,7 @@ func (r *Relay) line(l wall.Line) {
 	if r.quiet {
 		return
 	}
+	r.cost = int64(len(l.Bytes)) + l.Dropped
 	if l.Cut {
 		r.cut(l)
 		return
@@ -186,6 +188,8 @@ func (r *Relay) up(b []byte) {
 	case !r.ready:
 		r.ready = true
 		r.milestones <- Milestone{Ready: true}
+	default:
+		r.charge(r.cost, 0)
 	}
 }
 
@@ -243,6 +247,8 @@ func (r *Relay) exited(b []byte) {
 	case !r.exit:
 		r.exit = true
 		r.milestones <- Milestone{Exit: &x}
+	default:
+		r.charge(r.cost, 0)
 	}
 }
 
@@ -253,10 +259,9 @@ func (r *Relay) plain(b []byte) {
 	}
 }
 
-// note is a warning about what a cell does. It is charged like the cell's own output, or a flood of bad lines would be
-// free.
+// note is a warning about the line at hand. The whole line is charged, or a flood of bad lines would be free.
 func (r *Relay) note(message string) {
-	if r.charge(int64(len(message)), 0) {
+	if r.charge(max(r.cost, int64(len(message))), 0) {
 		r.put(logEvent("warn", message))
 	}
 }
