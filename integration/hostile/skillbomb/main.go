@@ -19,6 +19,12 @@ func commands() []command {
 		memoryCommands(),
 		processCommands(),
 		kernelCommands(),
+		privilegeCommands(),
+		procfsCommands(),
+		pid1Commands(),
+		outputCommands(),
+		frameCommands(),
+		fileCommands(),
 	)
 }
 
