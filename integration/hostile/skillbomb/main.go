@@ -22,6 +22,7 @@ func commands() []command {
 		privilegeCommands(),
 		procfsCommands(),
 		pid1Commands(),
+		reachCommands(),
 		outputCommands(),
 		frameCommands(),
 		fileCommands(),
