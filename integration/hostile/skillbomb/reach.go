@@ -227,7 +227,7 @@ func reachVictim() {
 		if b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline"); err == nil && bytes.Contains(b, []byte(victimName)) {
 			found++
 		}
-		if err := unix.Kill(pid, 0); err == nil && !mine(pid) {
+		if err := unix.Kill(pid, 0); err == nil && !known(pid) {
 			found++
 		}
 	}
@@ -239,8 +239,17 @@ func reachVictim() {
 	r.send()
 }
 
-// mine reports whether a number is that of a thread of this process.
-func mine(tid int) bool {
-	_, err := os.Stat("/proc/self/task/" + strconv.Itoa(tid))
-	return err == nil
+// known reports whether a number is that of a thread of this process or of PID 1.
+func known(tid int) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/status")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "Tgid:"); ok {
+			v = strings.TrimSpace(v)
+			return v == "1" || v == strconv.Itoa(os.Getpid())
+		}
+	}
+	return false
 }
