@@ -23,7 +23,7 @@ type house struct {
 }
 
 // newHouse wires a supervisor that knows the skills of the rows. It is closed, and its figures judged, at the test's end.
-func newHouse(t *testing.T, rows []row) *house {
+func newHouse(t *testing.T, rows []row, adjust ...func(*executor.Config)) *house {
 	t.Helper()
 	testutil.Require(t, "docker")
 	testutil.Require(t, "image-python")
@@ -39,7 +39,12 @@ func newHouse(t *testing.T, rows []row) *house {
 		Runner:   testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell-runner"),
 		Skills:   skillsOf(rows, program),
 		Instance: instance,
-		Adjust:   func(cfg *executor.Config) { cfg.Policy.Runtime = runtime },
+		Adjust: func(cfg *executor.Config) {
+			cfg.Policy.Runtime = runtime
+			for _, f := range adjust {
+				f(cfg)
+			}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
