@@ -36,3 +36,11 @@ func text(s string) uintptr {
 	must(err)
 	return pointer(b)
 }
+
+// callWith is [call] with a pointer in third place, which need not stay where it is.
+func callWith[T any](number, a, b uintptr, v *T) error {
+	if _, _, errno := unix.Syscall(number, a, b, uintptr(unsafe.Pointer(v))); errno != 0 {
+		return errno
+	}
+	return nil
+}

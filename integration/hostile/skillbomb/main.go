@@ -23,6 +23,7 @@ func commands() []command {
 		procfsCommands(),
 		pid1Commands(),
 		reachCommands(),
+		quotaCommands(),
 		outputCommands(),
 		frameCommands(),
 		fileCommands(),
