@@ -24,6 +24,8 @@ func commands() []command {
 		pid1Commands(),
 		reachCommands(),
 		quotaCommands(),
+		diskCommands(),
+		probeCommands(),
 		outputCommands(),
 		frameCommands(),
 		fileCommands(),

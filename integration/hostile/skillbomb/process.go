@@ -113,8 +113,7 @@ func spin() {
 			must(c.Start())
 		}
 	}
-	for {
-	}
+	busy()
 }
 
 // deaf ignores every signal that can be ignored, and spins.
@@ -124,7 +123,15 @@ func deaf() {
 		signal.Ignore(s)
 	}
 	say("deaf", nil)
-	for {
+	busy()
+}
+
+// busy computes for ever.
+func busy() {
+	for n := uint64(1); ; n = n*6364136223846793005 + 1 {
+		if n == 0 {
+			say("nothing", nil)
+		}
 	}
 }
 
