@@ -483,6 +483,27 @@ func TestASlowListener(t *testing.T) {
 	})
 }
 
+// A listener that takes nothing has no part in the verdict: it stands at once, and the answer comes without the events.
+func TestADeadListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setUp(t, well, nil)
+		free := make(chan struct{})
+		began := time.Now()
+		answer := b.Call(t.Context(), a2e.Caller{}, req("free"), a2e.EventWriterFunc(func(context.Context, *a2e.Event) error {
+			<-free
+			return nil
+		}))
+		if answer.Error != nil || len(answer.Data.Events) != 2 || time.Since(began) != time.Minute+lastEvent {
+			t.Errorf("%+v, %d events, %v", answer.Error, len(answer.Data.Events), time.Since(began))
+		}
+		call, _, err := b.Show(t.Context(), answer.ID)
+		if err != nil || call.Ended.Sub(began) > time.Second {
+			t.Errorf("ended %v after its start: %v", call.Ended.Sub(began), err)
+		}
+		close(free)
+	})
+}
+
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setUp(t, hang, nil)
