@@ -52,14 +52,21 @@ print('{"type":"skill/result","success":true,"data":"alive"}')`,
 	}
 }
 
-func TestEveryEndHasItsTrueVerdict(t *testing.T) {
+func TestEveryEndHasItsTrueVerdict(t *testing.T) { verdicts(t, os.Getenv(rig.EnvRuntime)) }
+
+func TestEveryEndUnderRunsc(t *testing.T) {
+	testutil.Require(t, "runsc")
+	verdicts(t, "runsc")
+}
+
+func verdicts(t *testing.T, runtime string) {
 	all := fstest.MapFS{}
 	for _, e := range endings() {
 		all = rig.Merge(all, rig.PythonSkill(e.name, e.yaml, e.script))
 	}
-	r := newRig(t, rig.Options{Skills: all})
+	r := newRig(t, rig.Options{Skills: all, Runtime: runtime})
 	for _, e := range endings() {
-		if os.Getenv(rig.EnvRuntime) == "runsc" && e.sentry != "" {
+		if runtime == "runsc" && e.sentry != "" {
 			e.code = e.sentry
 		}
 		t.Run(e.name, func(t *testing.T) {
