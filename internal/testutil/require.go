@@ -28,7 +28,7 @@ func probes() map[string]probe {
 		"image-python":     haveImage("hotcell/python:3", "scripts/image-python"),
 		"image-word-count": haveImage("hotcell/word-count:1", "scripts/image-word-count"),
 		"runsc":            haveRuntime("runsc", "scripts/runsc"),
-		"go":               haveProgram("go", "version"),
+		"go":               canBuild,
 		"python3":          haveProgram("python3", "-c", "import json"),
 		"linux":            isLinux,
 		"root":             isRoot,
@@ -87,6 +87,14 @@ func haveProgram(name string, args ...string) probe {
 		}
 		return nil
 	}
+}
+
+// canBuild is about [GoBuild].
+func canBuild(ctx context.Context) error {
+	if os.Getenv(EnvPrebuilt) != "" {
+		return nil
+	}
+	return haveProgram("go", "version")(ctx)
 }
 
 func isLinux(context.Context) error {

@@ -128,6 +128,17 @@ func TestGoBuild(t *testing.T) {
 	})
 }
 
+func TestPrebuilt(t *testing.T) {
+	t.Setenv(EnvPrebuilt, "/somewhere")
+	t.Setenv("PATH", "")
+	if got := GoBuild(t, "../x/program"); got != "/somewhere/program" {
+		t.Errorf("got %s", got)
+	}
+	contains(t, "go", text(probes()["go"](t.Context())), "")
+	t.Setenv(EnvPrebuilt, "")
+	contains(t, "no go", text(probes()["go"](t.Context())), "go does not run")
+}
+
 func TestPoll(t *testing.T) {
 	n := 0
 	Poll(t, time.Minute, func() bool { n++; return n == 3 })
