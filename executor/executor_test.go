@@ -402,6 +402,23 @@ func TestAFramesCellIsToldToGo(t *testing.T) {
 	})
 }
 
+// A runner that cannot count OOM kills waits with its exit until it is told to go, and the engine knows the end only then.
+func TestARunnerThatCannotTellIsLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setUp(t, func(_ context.Context, _ map[string]any, in *bufio.Reader, say func(string, ...any)) int {
+			say(`{"type":"cell/exit","exit_code":3,"oom_kills":-1}`)
+			if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "cell/done") {
+				t.Errorf("told %q, %v", line, err)
+			}
+			return 0
+		}, nil)
+		began := time.Now()
+		if answer, _ := b.ask(t.Context(), req("free")); verdict(answer) != "skill_error/exit" || time.Since(began) > 0 {
+			t.Errorf("%s after %v", verdict(answer), time.Since(began))
+		}
+	})
+}
+
 // Artifacts that take longer than the grace after a result are waited for while they come.
 func TestSlowArtifactsAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

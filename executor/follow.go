@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotcell/hotcell/executor/relay"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
 )
 
@@ -157,6 +158,9 @@ func (s *Supervisor) evidence(ctx context.Context, f *facts, cl *cell) {
 	told := f.Exit != nil && f.Exit.OOMKills >= 0
 	if f.Result != nil || told || f.Output != "" || f.Engine != nil || f.EngineLost != nil {
 		return
+	}
+	if f.Exit != nil {
+		s.tell(cl, wall.TypeDone) // the runner waits for this before it exits, and the engine speaks only then
 	}
 	select {
 	case <-cl.exited:

@@ -22,10 +22,13 @@ func verdict(p *specs.LinuxSeccomp, name string, args ...uint64) uint {
 		if !slices.Contains(rule.Names, name) || !matches(rule.Args, args) {
 			continue
 		}
-		if rule.Action == specs.ActAllow {
+		switch rule.Action {
+		case specs.ActAllow:
 			return 0
+		case specs.ActTrace:
+			return 38 // ENOSYS, since nobody traces
 		}
-		return *rule.ErrnoRet
+		panic("unknown action " + rule.Action)
 	}
 	return *p.DefaultErrnoRet
 }
