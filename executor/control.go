@@ -161,12 +161,13 @@ func (s *Supervisor) idle() <-chan struct{} {
 const lastWords = 15 * time.Second
 
 // Drain refuses new calls, waits for those in flight and for their clean-up, and returns. When ctx ends first the calls
-// that are left are cancelled, their cells destroyed, and ctx's error returned.
+// that are left are cancelled, their cells destroyed, and ctx's error returned. Cells that live even then are poisoned.
 func (s *Supervisor) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	s.draining = true
 	s.mu.Unlock()
 	defer s.giveUp()
+	defer s.leave()
 	idle := s.idle()
 	select {
 	case <-idle:
@@ -182,4 +183,11 @@ func (s *Supervisor) Drain(ctx context.Context) error {
 		s.log.Error("cells are left behind", "calls", s.calls.inFlight())
 	}
 	return ctx.Err()
+}
+
+// leave puts on record what this supervisor could not destroy, or does not know to be gone.
+func (s *Supervisor) leave() {
+	if err := s.held.abandon(); err != nil {
+		s.log.Error("cells that are left behind are not on record", "error", err)
+	}
 }

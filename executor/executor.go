@@ -24,6 +24,9 @@ type Supervisor struct {
 	uids    *uids
 	gate    *gate
 
+	held   *held
+	reaper *reaper
+
 	base     context.Context // ends when the supervisor gives up on what is left
 	giveUp   context.CancelFunc
 	mu       sync.Mutex
@@ -50,6 +53,7 @@ func New(cfg Config) (*Supervisor, error) {
 		cfg: cfg, log: cfg.Log, watch: cfg.Observer, journal: cfg.Journal, calls: newRegistry(), uids: newUIDs(cfg.RunDir),
 	}
 	s.gate = newGate(s)
+	s.held, s.reaper = newHeld(s.tellPoisoned), newReaper()
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -79,6 +83,7 @@ func (s *Supervisor) Run(ctx context.Context, who a2e.Caller, req *a2e.CallReque
 	defer cancel(nil)
 	for {
 		c := newCall(who, req, listener, cancel)
+		c.deafen = stop
 		earlier, fail := s.accept(c)
 		if fail == nil && earlier == nil {
 			earlier, fail = s.remember(c)

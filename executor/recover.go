@@ -86,11 +86,10 @@ func (s *Supervisor) bury(ctx context.Context, r control.Record, fail *a2e.Error
 func eventsOf(kept []json.RawMessage, most, bytes int) []a2e.Event {
 	var events []a2e.Event
 	for _, b := range kept {
-		var ev a2e.Event
 		if bytes -= len(b); bytes < 0 || len(events) == most {
 			break
 		}
-		if decode(b, &ev) == nil {
+		if ev, ok := eventOf(b); ok {
 			events = append(events, ev)
 		}
 	}

@@ -54,13 +54,6 @@ func (s *Supervisor) note(c *call) {
 	s.journal.Note(view)
 }
 
-// say tells the journal what a call said.
-func (s *Supervisor) say(c *call, ev *a2e.Event) {
-	if b, err := json.Marshal(ev); err == nil {
-		s.journal.Say(c.id, ev.Seq, ev.Kind == a2e.KindArtifact, b)
-	}
-}
-
 // conclude journals a call's answer, and returns the record and the answer that stand. They are others only if somebody
 // took this supervisor for dead and closed its call.
 func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record, *a2e.CallResponse) {

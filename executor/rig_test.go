@@ -121,6 +121,10 @@ func catalog(t testing.TB) skills.Catalog {
 	return lib
 }
 
+func runnerTree(string) (sandbox.Tree, error) {
+	return sandbox.Tree{Name: "runner", Digest: fmt.Sprintf("%064x", 1), Target: wall.DirRunner, FS: fstest.MapFS{"runner": {Mode: 0o755}}}, nil
+}
+
 type bench struct {
 	*Supervisor
 	driver *fake.Driver
@@ -134,10 +138,7 @@ func setUp(t testing.TB, l life, adjust func(*Config)) *bench {
 	driver := fake.New(program(l))
 	watch := &watcher{}
 	cfg := Config{
-		Driver: driver, Images: store{}, Skills: catalog(t), Instance: "test", Observer: watch,
-		Runner: func(string) (sandbox.Tree, error) {
-			return sandbox.Tree{Name: "runner", Digest: fmt.Sprintf("%064x", 1), Target: wall.DirRunner, FS: fstest.MapFS{"runner": {Mode: 0o755}}}, nil
-		},
+		Driver: driver, Images: store{}, Skills: catalog(t), Instance: "test", Observer: watch, Runner: runnerTree,
 		DefaultImages: map[string]string{"python": "img"},
 		EmbedEvents:   true,
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -143,13 +144,14 @@ func (a *app) showCall(ctx context.Context, id string, f callFlags) error {
 			Answer *a2e.CallResponse `json:"answer"`
 		}{call, answer})
 	}
-	facts(a.out, append([][2]string{
+	facts(a.out, [][2]string{
 		{"id", oneLine(call.ID, 80)}, {"request", oneLine(call.ReqID, 200)}, {"skill", oneLine(call.Skill, 80)},
 		{"state", stateText(call)}, {"door", oneLine(call.Door, 40)},
 		{"principal", oneLine(call.Principal, 200)}, {"agent", oneLine(call.Agent, 200)}, {"cell", oneLine(call.Cell, 80)},
 		{"accepted", clock(call.Accepted)}, {"started", clock(call.Started)}, {"ended", clock(call.Ended)},
 		{"deadline", clock(call.Deadline)}, {"took", duration(call)}, {"events", fmt.Sprint(call.Events)},
-	}, usageFacts(call)...))
+		{"used", usageText(call.Usage)}, {"evidence", oneLine(call.Confidence, 40)}, {"notes", notesText(call.Notes)},
+	})
 	if answer == nil {
 		return nil
 	}
@@ -160,26 +162,29 @@ func (a *app) showCall(ctx context.Context, id string, f callFlags) error {
 	return nil
 }
 
-// usageFacts are what a call's cell used, and how far the facts about its end can be trusted.
-func usageFacts(c control.Call) [][2]string {
-	list := [][2]string{{"evidence", oneLine(c.Confidence, 20)}}
-	u := c.Usage
+// usageText is what a call's cell used, of that what was measured.
+func usageText(u *control.Usage) string {
 	if u == nil {
-		return list
+		return ""
 	}
-	if u.MemoryPeakBytes > 0 {
-		list = append(list, [2]string{"memory", size(u.MemoryPeakBytes) + " at most"})
+	var parts []string
+	add := func(measured bool, part string) {
+		if measured {
+			parts = append(parts, part)
+		}
 	}
-	if u.CPUMS > 0 {
-		list = append(list, [2]string{"processor", took(u.CPUMS)})
+	add(u.MemoryPeakBytes > 0, size(u.MemoryPeakBytes)+" of memory at most")
+	add(u.CPUMS > 0, took(u.CPUMS)+" of processor time")
+	add(u.ThrottledMS > 0, took(u.ThrottledMS)+" throttled")
+	add(u.PIDsPeak > 0, fmt.Sprintf("%d %s at most", u.PIDsPeak, plural(u.PIDsPeak, "process", "processes")))
+	return strings.Join(parts, ", ")
+}
+
+func notesText(notes map[string]any) string {
+	if len(notes) == 0 {
+		return ""
 	}
-	if u.ThrottledMS > 0 {
-		list = append(list, [2]string{"throttled", took(u.ThrottledMS)})
-	}
-	if u.PIDsPeak > 0 {
-		list = append(list, [2]string{"processes", fmt.Sprintf("%d at most", u.PIDsPeak)})
-	}
-	return list
+	return oneLine(safeJSON(compact(notes)), 300)
 }
 
 func clock(t time.Time) string {
