@@ -39,12 +39,12 @@ func TestGarbage(t *testing.T) {
 		want judgement
 	}{
 		{"ours in use", thing("cell", "me", in(time.Minute)), standing{ours: true, inUse: true}, judgement{}},
-		{"ours in use, expired long ago", thing("cell", "me", in(-48*time.Hour)), standing{ours: true, inUse: true, unseen: time.Hour}, judgement{}},
-		{"ours, just seen", thing("cell", "me", in(time.Minute)), standing{ours: true, unseen: creationGrace - 1}, judgement{}},
+		{"ours in use, expired long ago", thing("cell", "me", in(-48*time.Hour)), standing{ours: true, inUse: true, unused: time.Hour}, judgement{}},
+		{"ours, just seen", thing("cell", "me", in(time.Minute)), standing{ours: true, unused: creationGrace - 1}, judgement{}},
 		{"ours, expired, just seen", thing("fill", "me", in(-48*time.Hour)), standing{ours: true}, judgement{}},
-		{"ours, nobody's", thing("cell", "me", in(time.Hour)), standing{ours: true, unseen: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
-		{"our fill, nobody's", thing("fill", "me", in(time.Hour)), standing{ours: true, unseen: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
-		{"our cgroup, nobody's", thing("cgroup", "me", ""), standing{ours: true, unseen: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
+		{"ours, nobody's", thing("cell", "me", in(time.Hour)), standing{ours: true, unused: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
+		{"our fill, nobody's", thing("fill", "me", in(time.Hour)), standing{ours: true, unused: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
+		{"our cgroup, nobody's", thing("cgroup", "me", ""), standing{ours: true, unused: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
 
 		{"a live one's", thing("cell", "x", in(time.Minute)), live, judgement{}},
 		{"a live one's, expired", thing("cell", "x", in(-expirySlack)), live, judgement{}},
