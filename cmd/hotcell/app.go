@@ -11,6 +11,7 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/doctor"
 	"github.com/hotcell/hotcell/internal/skills"
 )
 
@@ -27,6 +28,8 @@ type app struct {
 	open func(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, error)
 	// dial returns the control of a daemon.
 	dial func(base string) (control.Control, error)
+	// gather asks this host and its engine what they are.
+	gather func(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Facts
 
 	flags globalFlags
 	out   *screen
