@@ -10,7 +10,7 @@ import (
 const (
 	creationGrace = 2 * time.Minute    // for what this supervisor does not know of: somebody may still be making it
 	expirySlack   = time.Hour          // past its expiry even what a live supervisor owns is garbage
-	cgroupAge     = 24 * time.Hour     // cgroups carry no expiry; no cell lives so long
+	cgroupAge     = time.Hour          // cgroups carry no expiry: so long after, no container comes into one that has none
 	volumeAge     = 7 * 24 * time.Hour // volumes are a cache by content that all supervisors share
 )
 
