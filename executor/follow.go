@@ -117,6 +117,28 @@ func (f *facts) see(cl *cell) {
 	f.Engine = &cl.exit
 }
 
+// witness notes what the host's kernel counted around the cell. It reads a few files and waits for nobody.
+func (f *facts) witness(cl *cell) {
+	w, ok := cl.box.(sandbox.Witness)
+	if !ok {
+		return
+	}
+	if ev := w.Evidence(); ev.Confidence == sandbox.ConfidenceKernel {
+		f.Kernel = &ev
+	}
+}
+
+// usage is what the cell used; nil where nobody could look.
+func (f *facts) usage() *control.Usage {
+	if f.Kernel == nil {
+		return nil
+	}
+	u := f.Kernel.Usage
+	return &control.Usage{
+		MemoryPeakBytes: u.MemoryPeak, CPUMS: roundMS(u.CPU), ThrottledMS: roundMS(u.Throttled), PIDsPeak: u.PIDsPeak,
+	}
+}
+
 // evidence asks the engine where the cell itself could not tell. With a result, or with the runner's own count of OOM
 // kills, nobody need be asked.
 func (s *Supervisor) evidence(ctx context.Context, f *facts, cl *cell) {

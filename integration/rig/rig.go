@@ -18,6 +18,7 @@ import (
 	"github.com/hotcell/hotcell/internal/skills/bundled"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/cgroup"
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
 
@@ -32,6 +33,9 @@ type Options struct {
 	Instance string                 // "": "rig"
 	Adjust   func(*executor.Config) // last word on the configuration; may be nil
 	Log      *slog.Logger
+
+	Cgroup   cgroup.Options // of the control groups around cells
+	NoCgroup bool           // leaves them out
 }
 
 // Rig is a supervisor and its parts.
@@ -56,7 +60,9 @@ func New(opts Options) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	driver, err := docker.New(docker.Options{Host: opts.Host, Instance: opts.Instance, Log: opts.Log})
+	driver, err := docker.New(docker.Options{
+		Host: opts.Host, Instance: opts.Instance, Log: opts.Log, Cgroup: opts.Cgroup, NoCgroup: opts.NoCgroup,
+	})
 	if err != nil {
 		return nil, err
 	}

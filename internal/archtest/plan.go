@@ -46,6 +46,7 @@ func hotcell() plan {
 			"internal/skills":         {"policies"},
 			"internal/skills/bundled": {"internal/skills"},
 			"executor":                {"executor/admission", "executor/relay"},
+			"sandbox/docker":          {"sandbox/cgroup"},
 			"integration/bench":       {"integration/rig"},
 		},
 		only: map[string][]string{
@@ -76,6 +77,7 @@ func floors() map[string]int {
 
 		"policies/compile": floorCompile,
 
+		"sandbox/cgroup":      floorAdapter,
 		"sandbox/docker":      floorAdapter,
 		"sandbox/fake":        floorAdapter,
 		"sandbox/sandboxtest": floorAdapter,
@@ -110,7 +112,8 @@ func dependencies() []dependency {
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
 			"the engine client's errors are told apart where they come out of it"},
-		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/docker", "sandbox/fake", "sandbox/sandboxtest"},
+		{"github.com/containerd/cgroups/v3", []string{"sandbox/cgroup"}, "one package makes and reads control groups, of both versions"},
+		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/cgroup", "sandbox/docker", "sandbox/fake", "sandbox/sandboxtest"},
 			"the contract carries a runtime spec: one package writes it, drivers read it"},
 		{"github.com/opencontainers/image-spec", []string{"sandbox/docker"}, "the engine client wants a platform in these words"},
 		{"github.com/moby/profiles/seccomp", []string{"policies/compile"},
@@ -130,7 +133,8 @@ func dependencies() []dependency {
 		{"github.com/prometheus/client_golang", []string{"internal/metrics"}, "others report through small observer interfaces"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "images/docker"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
-		{"golang.org/x/sys", []string{"internal/a2ehost"}, "a peer that hung up is told from one that closed one direction by poll(2)"},
+		{"golang.org/x/sys", []string{"internal/a2ehost", "sandbox/cgroup"},
+			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds"},
 		{"github.com/google/go-cmp", nil, "it compares in tests and panics by design"},
 		{"go.uber.org/goleak", nil, "it looks for leaks after tests"},
 		{"pgregory.net/rapid", nil, "it generates inputs for tests"},

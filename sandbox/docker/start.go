@@ -61,12 +61,14 @@ func (c *cell) start(ctx context.Context) error {
 	}
 	op, cancel := context.WithTimeout(ctx, c.d.limits.Start)
 	defer cancel()
+	c.group.Starting(c.id)
 	if err := c.d.containers.ContainerStart(op, c.id, container.StartOptions{}); err != nil {
 		if gone(err) {
 			return c.d.explain(ctx, "start cell "+c.name, err)
 		}
-		return startError(err)
+		return c.proven(startError(err))
 	}
+	c.group.Started()
 	return nil
 }
 

@@ -36,7 +36,7 @@ func (c *cell) await(ctx context.Context, w registration) {
 		res, err := w.take()
 		if err == nil {
 			close(c.ended)
-			c.settle(c.exitOf(ctx, res), nil)
+			c.settle(c.testify(ctx, c.exitOf(ctx, res)), nil)
 			return
 		}
 		if ctx.Err() != nil {
@@ -52,7 +52,7 @@ func (c *cell) await(ctx context.Context, w registration) {
 			c.settle(sandbox.Exit{}, c.lost(ctx, err))
 			return
 		case !info.State.Running && !info.State.Restarting && info.State.Status != container.StateCreated:
-			c.settle(exitOfState(info.State), nil)
+			c.settle(c.testify(ctx, exitOfState(info.State)), nil)
 			return
 		case try >= waitTries:
 			c.settle(sandbox.Exit{}, fmt.Errorf("wait for cell %s: the engine at %s cuts it: %w", c.name, c.d.host, sandbox.ErrUnavailable))
