@@ -19,8 +19,10 @@ import (
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
 
-// askLimit bounds one question to an engine, so that its own words say what hangs.
-const askLimit = 5 * time.Second
+const (
+	askLimit   = 5 * time.Second // for one question to an engine, so that its own words say what hangs
+	closeLimit = 2 * time.Second // for clients of an engine that may hang; the process ends next
+)
 
 // gather asks this host and its engine all that `hotcell doctor` judges.
 func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Facts {
@@ -37,13 +39,17 @@ func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Fa
 			Host:   host, Owners: owners,
 		})
 	}
-	// An engine that hangs may keep its clients from closing; the process ends next.
-	defer func() { go func() { _ = errors.Join(store.Close(), driver.Close()) }() }()
+	defer within(closeLimit, func() { _ = errors.Join(store.Close(), driver.Close()) })
 	try := trial{cfg: cfg, driver: driver, store: store, instance: id, log: log}
 	return doctor.Gather(ctx, set, doctor.Sources{
 		Engine: driver.Inspect, Host: host, Owners: owners,
 		Image: func(ctx context.Context, kind, ref string) doctor.Image { return defaultImage(ctx, store, kind, ref) },
-		Cell:  try.cell, Things: driver.List, Volumes: driver.VolumeBytes,
+		Cell:  try.cell,
+		Groups: func(ctx context.Context) string {
+			_, _ = driver.Capabilities(ctx) // by which it learns what engine it has
+			return driver.CgroupOff()
+		},
+		Things: driver.List, Volumes: driver.VolumeBytes,
 	})
 }
 
@@ -87,4 +93,17 @@ func defaultImage(ctx context.Context, store *imagesdocker.Store, kind, ref stri
 func exists(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.IsDir()
+}
+
+// within does something, and stops to wait for it at the limit.
+func within(limit time.Duration, do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
 }

@@ -28,6 +28,7 @@ type Sources struct {
 	Host    func(ctx context.Context, engineRoot string) Host // engineRoot: "" where the engine is not on this host
 	Image   func(ctx context.Context, kind, ref string) Image
 	Cell    func(ctx context.Context, images []Image) Cell // one cell, in one of the images that are there
+	Groups  func(ctx context.Context) string               // why there are no cgroups around cells; asked after the cell
 	Things  func(context.Context) ([]sandbox.Listed, error)
 	Volumes func(context.Context) (map[string]int64, error)
 	Owners  func() ([]instance.Info, error)
@@ -58,6 +59,10 @@ func Gather(ctx context.Context, set Settings, from Sources) Facts {
 	f.left(ctx, from)
 	f.images(ctx, from)
 	f.cell(ctx, from)
+	f.NoGroups, err = bounded(ctx, askLimit, func(ctx context.Context) (string, error) { return from.Groups(ctx), nil })
+	if err != nil {
+		f.NoGroups = err.Error()
+	}
 	return f
 }
 
