@@ -43,8 +43,14 @@ func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Fa
 	try := trial{cfg: cfg, driver: driver, store: store, instance: id, log: log}
 	return doctor.Gather(ctx, set, doctor.Sources{
 		Engine: driver.Inspect, Host: host, Owners: owners,
-		Image: func(ctx context.Context, kind, ref string) doctor.Image { return defaultImage(ctx, store, kind, ref) },
-		Cell:  try.cell,
+		Image: func(ctx context.Context, kind, ref string) doctor.Image {
+			img := defaultImage(ctx, store, kind, ref)
+			if err := cfg.Policy.Images.Check(ref); err != nil {
+				img.Refused = err.Error()
+			}
+			return img
+		},
+		Cell: try.cell,
 		Groups: func(ctx context.Context) string {
 			_, _ = driver.Capabilities(ctx) // by which it learns what engine it has
 			return driver.CgroupOff()

@@ -238,6 +238,7 @@ func wrongSettings(f *Facts) {
 	f.Engine.MemoryLimit, f.Engine.PIDsLimit, f.Engine.CPUQuota = false, false, false
 	f.Host.Data.Mode = 0o777
 	f.Host.Socket = Socket{Exists: true, IsSocket: true, Answers: true, OpenToAll: true}
+	f.Images[0].Refused = "image hotcell/python:3: registry docker.io is not allowed (policy.images.registries)"
 	f.Cell = Cell{Skipped: "no cell can run", Hint: "see above"}
 }
 
@@ -320,6 +321,24 @@ func TestNothingIsGoodWithoutAnEngine(t *testing.T) {
 	}
 	if c := r.Check("engine"); c.Level != Fail || !strings.Contains(c.Hint, "start it") {
 		t.Errorf("%+v", c)
+	}
+}
+
+// A cell that fails for another reason is not laid at the door of the engine's user ids.
+func TestUserIDsAreBlamedForTheirOwnFaultsAlone(t *testing.T) {
+	for words, want := range map[string]Level{
+		"sandbox_crash: cell did not start: setgroups: invalid argument":                                      Fail,
+		"unable to setup user: cannot set uid to unmapped user in user namespace":                             Fail,
+		"runtime_error: create container: engine warns: Your kernel does not support swap limit capabilities": Warn,
+		"timeout: the skill did not finish within 10s":                                                        Warn,
+	} {
+		f := reference()
+		rootless(&f)
+		f.Cell.Failed = words
+		r := Examine(f)
+		if c := r.Check("rootless"); c.Level != want {
+			t.Errorf("%s: %+v", words, c)
+		}
 	}
 }
 
