@@ -110,6 +110,9 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 		if drained := supervisor.Drain(op); drained != nil && err == nil {
 			err = errors.New("it ran, but did not go away")
 		}
+		if err != nil {
+			t.tidy(op)
+		}
 	}()
 	resp := supervisor.Call(ctx, a2e.Caller{Door: "doctor"}, &a2e.CallRequest{Name: skill.Name}, unheard)
 	if e := failure(resp); e != nil {
@@ -120,6 +123,26 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 	}
 	probe, err = probeOf(resp.Data.Data)
 	return probe, source, err
+}
+
+// tidy removes what a call that failed has left: an engine may finish a cell whose maker has stopped to wait for it.
+func (t trial) tidy(ctx context.Context) {
+	for _, pause := range []time.Duration{0, 500 * time.Millisecond, time.Second} {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		all, err := t.driver.List(ctx)
+		if err != nil {
+			return
+		}
+		for _, l := range all {
+			if l.Labels[sandbox.LabelInstance] == t.instance && l.Kind != "volume" {
+				_ = t.driver.Remove(ctx, l.ID) // or whoever sweeps next
+			}
+		}
+	}
 }
 
 var unheard = a2e.EventWriterFunc(func(context.Context, *a2e.Event) error { return nil })
