@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/hotcell/hotcell/images"
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/doctor"
@@ -43,8 +45,8 @@ func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Fa
 	try := trial{cfg: cfg, driver: driver, store: store, instance: id, log: log}
 	return doctor.Gather(ctx, set, doctor.Sources{
 		Engine: driver.Inspect, Host: host, Owners: owners,
-		Image: func(ctx context.Context, kind, ref string) doctor.Image {
-			img := defaultImage(ctx, store, kind, ref)
+		Image: func(ctx context.Context, ref string) doctor.Image {
+			img := defaultImage(ctx, store, ref)
 			if err := cfg.Policy.Images.Check(ref); err != nil {
 				img.Refused = err.Error()
 			}
@@ -74,7 +76,7 @@ func adapters(id string, log *slog.Logger) (*docker.Driver, *imagesdocker.Store,
 func doctorSettings(cfg *config.Config, runners fs.FS) doctor.Settings {
 	set := doctor.Settings{
 		Runtime: cfg.Sandbox.Runtime, MaxCells: cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
-		Images: cfg.Images.Defaults, NeverPull: cfg.Policy.Images.Pull == "never",
+		Images: cfg.Images.Defaults, NeverPull: cfg.Policy.Images.Pull == images.PullNever,
 		DataDir: cfg.DataDir, Socket: cfg.Socket,
 		MinUID: compile.MinUID, MaxUID: compile.MaxUID, DefaultMemory: int64(policies.DefaultMemory),
 	}
@@ -87,12 +89,17 @@ func doctorSettings(cfg *config.Config, runners fs.FS) doctor.Settings {
 	return set
 }
 
-func defaultImage(ctx context.Context, store *imagesdocker.Store, kind, ref string) doctor.Image {
-	img, err := store.Resolve(ctx, ref, "never")
-	if err != nil {
-		return doctor.Image{Kind: kind, Ref: ref, Why: whyNoImage(err)}
+func defaultImage(ctx context.Context, store *imagesdocker.Store, ref string) doctor.Image {
+	img, err := store.Resolve(ctx, ref, images.PullNever)
+	var gone *images.UnavailableError
+	switch {
+	case errors.As(err, &gone):
+		why, _, _ := strings.Cut(gone.Why, ", and the pull policy")
+		return doctor.Image{Why: why}
+	case err != nil:
+		return doctor.Image{Failed: plainEngine(err.Error())}
 	}
-	return doctor.Image{Kind: kind, Ref: ref, ID: img.ID, Size: img.Size}
+	return doctor.Image{ID: img.ID, Size: img.Size}
 }
 
 // exists reports whether a folder is there.

@@ -47,14 +47,17 @@ type trial struct {
 func (t trial) cell(ctx context.Context, defaults []doctor.Image) doctor.Cell {
 	const hint = "'make image' in hotcell's sources builds an image for skills"
 	for _, img := range defaults {
-		if img.ID != "" {
+		switch {
+		case img.ID != "":
 			return t.in(ctx, img.Ref, img.ID)
+		case img.Failed != "":
+			return doctor.Cell{Skipped: "nobody knows which images are there", Hint: "see 'images'"}
 		}
 	}
 	img, err := t.store.Smallest(ctx)
 	switch {
 	case err != nil:
-		return doctor.Cell{Skipped: "no image of images.defaults is there, and others can't be listed: " + err.Error(), Hint: hint}
+		return doctor.Cell{Skipped: "no image of images.defaults is there, and others can't be listed: " + plainEngine(err.Error()), Hint: hint}
 	case img.ID == "":
 		return doctor.Cell{Skipped: "the engine has no image", Hint: hint}
 	}
@@ -115,7 +118,11 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 		}
 	}()
 	resp := supervisor.Call(ctx, a2e.Caller{Door: "doctor"}, &a2e.CallRequest{Name: skill.Name}, unheard)
-	if e := failure(resp); e != nil {
+	switch e := failure(resp); {
+	case e == nil:
+	case e.Code == a2e.Timeout:
+		return nil, "", fmt.Errorf("it was not made, started and done within %s", trialLimit)
+	default:
 		return nil, "", errors.New(string(e.Code) + ": " + plainEngine(e.Message))
 	}
 	if calls, err := supervisor.List(ctx, 1); err == nil && len(calls) == 1 {
@@ -188,14 +195,4 @@ func (o oneSkill) Find(name string) (*skills.Skill, string) {
 		return o.skill, ""
 	}
 	return nil, ""
-}
-
-// whyNoImage is why an image is not there, without its name.
-func whyNoImage(err error) string {
-	var gone *images.UnavailableError
-	if errors.As(err, &gone) {
-		why, _, _ := strings.Cut(gone.Why, ", and the pull policy")
-		return why
-	}
-	return plainEngine(err.Error())
 }

@@ -197,6 +197,7 @@ func badPlace(f *Facts) {
 	f.Host.Engine.Free = 20 << 20
 	f.Host.Socket = Socket{Exists: true, Usable: true}
 	f.Host.Users = []string{"eve (65700)"}
+	f.Images[1].Failed = "inspect image: no answer from unix:///var/run/docker.sock in time"
 	f.Left.NoOwners = "folder of instances: permission denied"
 	f.Left.Failed = "list containers: no answer from unix:///var/run/docker.sock in time"
 }

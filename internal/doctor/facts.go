@@ -78,6 +78,7 @@ type Image struct {
 	ID        string // "" where it is not there
 	Size      int64
 	Why       string // why it is not to be had
+	Failed    string // why nobody knows
 	Refused   string // what policy.images says against it
 }
 

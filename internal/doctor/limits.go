@@ -28,7 +28,8 @@ func (e *exam) evidence() {
 	if e.noEngine(id) {
 		return
 	}
-	cell, why := e.facts.Cell, e.facts.NoGroups
+	cell := e.facts.Cell
+	why, _, _ := strings.Cut(e.facts.NoGroups, ": run hotcell as root") // the hint says so too
 	switch {
 	case cell.Probe != nil && cell.Source == sandbox.ConfidenceKernel:
 		e.ok(id, "the kernel's: its counters were read at the cell's end")
