@@ -24,7 +24,9 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	if s.cfg.EmbedEvents {
 		embed(answer, c)
 	}
-	return s.finish(c, answer)
+	answer = s.finish(c, answer)
+	s.awaitListener(c)
+	return answer
 }
 
 // survive is [Supervisor.live] for a supervisor that outlives its own faults: a panic costs the call that met it, and what
@@ -89,14 +91,15 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 
 var errDeadline = errors.New("the call's deadline passed")
 
-// run hands the request to a started cell, follows it to its end and retires it. All events are delivered before it
-// returns: a listener that reads slowly delays its own answer, never the cell.
+// run hands the request to a started cell, follows it to its end and retires it. Its listener may still be reading events
+// when it returns: that delays neither the cell nor the verdict.
 func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, inputs fs.FS, w a2e.EventWriter) outcome {
 	r := relay.New(relay.Options{
 		ReqID: c.req.ID, Output: int64(p.policy.Limits.Output), Out: int64(p.policy.Limits.Out), Frames: p.skill.Run.Frames,
-		Deliver: s.deliver(c, w),
+		Keep: s.keep(c), Deliver: s.deliver(c, w),
 	})
 	delivered := make(chan struct{})
+	c.delivered = delivered
 	s.tidying.Go(func() { r.Read(cl.stdio.Stdout) })
 	s.tidying.Go(func() { defer close(delivered); r.Deliver(c.listener) })
 	if p.skill.Run.Frames {
@@ -107,7 +110,6 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, inputs
 	defer func() {
 		s.retire(c, cl, f)
 		r.Close()
-		<-delivered
 	}()
 	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, s.handIn(ctx, cl, c, p, inputs))
 	s.watch.Phase("run", time.Since(running))
@@ -136,21 +138,6 @@ func (s *Supervisor) judge(f *facts, c *call, p *plan, r *relay.Relay) outcome {
 		c.update(func(v *control.Call) { v.Notes = n })
 	}
 	return outcome{result: f.Result, fail: fail}
-}
-
-// deliver keeps each event within bounds and hands it on, to a listener that wants events while the skill runs.
-func (s *Supervisor) deliver(c *call, w a2e.EventWriter) func(context.Context, *a2e.Event) {
-	listens := w != nil && c.req.Streams()
-	return func(ctx context.Context, ev *a2e.Event) {
-		s.journal.Say(c.id, ev.Seq, ev.Kind == a2e.KindArtifact, c.keep(ev))
-		if !listens {
-			return
-		}
-		if err := w.WriteEvent(ctx, ev); err != nil {
-			listens = false
-			s.log.Debug("nobody listens to a call's events", "call", c.id, "error", err)
-		}
-	}
 }
 
 // logEnd logs how a call ended. A skill's own words are the caller's business and may repeat its arguments: they stay out.

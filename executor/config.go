@@ -32,6 +32,7 @@ type Config struct {
 	MaxQueue     int           // calls that wait; 0: 1024
 	QueueTimeout time.Duration // longest wait; 0: 30s
 	PullTimeout  time.Duration // longest image pull; 0: 5m
+	Patience     time.Duration // for a listener that takes no event, once its call has ended; 0: 1m
 
 	EmbedEvents bool     // put the events into SkillResult.events as well
 	Observer    Observer // metrics; nil: none
@@ -98,6 +99,9 @@ func (c *Config) fill() {
 	}
 	if c.PullTimeout == 0 {
 		c.PullTimeout = 5 * time.Minute
+	}
+	if c.Patience == 0 {
+		c.Patience = time.Minute
 	}
 	if c.Observer == nil {
 		c.Observer = Blind

@@ -83,6 +83,7 @@ func (s *Supervisor) Run(ctx context.Context, who a2e.Caller, req *a2e.CallReque
 	defer cancel(nil)
 	for {
 		c := newCall(who, req, listener, cancel)
+		c.deafen = stop
 		earlier, fail := s.accept(c)
 		if fail == nil && earlier == nil {
 			earlier, fail = s.remember(c)

@@ -187,6 +187,21 @@ func TestEndsOfACell(t *testing.T) {
 	}
 }
 
+// An engine that is stopped kills its cells first and says so: that is the engine's end, not the skill's.
+func TestACellThatAStoppingEngineKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b *bench
+		b = setUp(t, func(context.Context, map[string]any, *bufio.Reader, func(string, ...any)) int {
+			b.driver.SetFaults(fake.Faults{Capabilities: sandbox.ErrUnavailable})
+			return 137
+		}, nil)
+		answer, _ := b.ask(t.Context(), req("free"))
+		if got := verdict(answer); got != "sandbox_crash/engine_unavailable" {
+			t.Errorf("got %s: %+v", got, answer.Error)
+		}
+	})
+}
+
 // A start that hangs is a time-out by the deadline, and what comes up later is destroyed.
 func TestAStartThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -387,6 +402,23 @@ func TestAFramesCellIsToldToGo(t *testing.T) {
 	})
 }
 
+// A runner that cannot count OOM kills waits with its exit until it is told to go, and the engine knows the end only then.
+func TestARunnerThatCannotTellIsLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setUp(t, func(_ context.Context, _ map[string]any, in *bufio.Reader, say func(string, ...any)) int {
+			say(`{"type":"cell/exit","exit_code":3,"oom_kills":-1}`)
+			if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "cell/done") {
+				t.Errorf("told %q, %v", line, err)
+			}
+			return 0
+		}, nil)
+		began := time.Now()
+		if answer, _ := b.ask(t.Context(), req("free")); verdict(answer) != "skill_error/exit" || time.Since(began) > 0 {
+			t.Errorf("%s after %v", verdict(answer), time.Since(began))
+		}
+	})
+}
+
 // Artifacts that take longer than the grace after a result are waited for while they come.
 func TestSlowArtifactsAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -465,6 +497,27 @@ func TestASlowListener(t *testing.T) {
 		if answer.Error != nil || events != 2 || time.Since(began) != 40*time.Second {
 			t.Errorf("%+v, %d events, %v", answer.Error, events, time.Since(began))
 		}
+	})
+}
+
+// A listener that takes nothing has no part in the verdict: it stands at once, and the answer comes without the events.
+func TestADeadListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setUp(t, well, nil)
+		free := make(chan struct{})
+		began := time.Now()
+		answer := b.Call(t.Context(), a2e.Caller{}, req("free"), a2e.EventWriterFunc(func(context.Context, *a2e.Event) error {
+			<-free
+			return nil
+		}))
+		if answer.Error != nil || len(answer.Data.Events) != 2 || time.Since(began) != time.Minute+lastEvent {
+			t.Errorf("%+v, %d events, %v", answer.Error, len(answer.Data.Events), time.Since(began))
+		}
+		call, _, err := b.Show(t.Context(), answer.ID)
+		if err != nil || call.Ended.Sub(began) > time.Second {
+			t.Errorf("ended %v after its start: %v", call.Ended.Sub(began), err)
+		}
+		close(free)
 	})
 }
 

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/hotcell/hotcell/executor/relay"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
 )
@@ -29,6 +31,10 @@ type call struct {
 	listener context.Context // ends when nobody listens to events any more, and not when the call is cancelled
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed once answer stands
+
+	deafen    context.CancelFunc // ends listener
+	delivered <-chan struct{}    // closed once the listener has every event; nil without a cell
+	taken     atomic.Int64       // events that the listener took
 
 	mu      sync.Mutex
 	view    control.Call
@@ -78,9 +84,13 @@ func (c *call) told(from int) (events []a2e.Event, dropped int) {
 	dropped = c.dropped
 	c.mu.Unlock()
 	for _, b := range kept {
-		var ev a2e.Event
-		if decode(b, &ev) == nil && ev.Seq >= from {
-			events = append(events, ev)
+		var ev struct {
+			a2e.Event
+			Data json.RawMessage `json:"data"` // what a cell put there grows twentyfold when it is decoded
+		}
+		if json.Unmarshal(b, &ev) == nil && ev.Seq >= from {
+			ev.Event.Data = relay.Shallow(ev.Data)
+			events = append(events, ev.Event)
 		}
 	}
 	return events, dropped
@@ -152,9 +162,11 @@ func decode(b []byte, v any) error {
 }
 
 func clip(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
+	for i := range s {
+		if n == 0 {
+			return s[:i] + "…"
+		}
+		n--
 	}
-	return string(r[:n]) + "…"
+	return s
 }

@@ -39,11 +39,11 @@ func (s *Supervisor) retire(c *call, cl *cell, f facts) {
 // farewell tells a cell that it may go. One that was cancelled, or has said its last word, gets a moment to end by itself:
 // that costs less than killing it. One that overstayed its deadline or its budget gets none.
 func (s *Supervisor) farewell(cl *cell, f facts) {
-	line := wall.Control{Type: wall.TypeDone}
+	word := wall.TypeDone
 	if f.Cancelled {
-		line.Type = wall.TypeCancel
+		word = wall.TypeCancel
 	}
-	s.tidying.Go(func() { _ = cl.lines.Encode(line) }) // a cell that does not read blocks this until it is destroyed
+	s.tell(cl, word)
 	if !f.Cancelled && f.Exit == nil && f.Result == nil {
 		return
 	}
@@ -52,6 +52,11 @@ func (s *Supervisor) farewell(cl *cell, f facts) {
 	case <-time.After(politeness):
 	case <-s.base.Done():
 	}
+}
+
+// tell says a word to a cell and does not wait for it to listen: one that does not read blocks it until it is destroyed.
+func (s *Supervisor) tell(cl *cell, word string) {
+	s.tidying.Go(func() { _ = cl.lines.Encode(wall.Control{Type: word}) })
 }
 
 // destroy tries until the cell is gone, and reports whether it is.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -21,7 +23,13 @@ import (
 	"github.com/hotcell/hotcell/sandbox/fake"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if path, name, ok := strings.Cut(os.Getenv(victimEnv), "="); ok {
+		fmt.Fprintln(os.Stderr, victim(path, name))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // life is what a cell does once it has the request; lines are written by say.
 type life func(ctx context.Context, req map[string]any, stdin *bufio.Reader, say func(format string, args ...any)) int

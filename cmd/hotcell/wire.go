@@ -59,6 +59,7 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, e
 		DefaultImages: cfg.Images.Defaults,
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
 		EmbedEvents: cfg.A2E.EmbedEvents, Observer: watch,
+		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause
 		Instance: p.me.ID(), Owners: p.me, Host: hostID(), RunDir: runDir(cfg), Log: log,
 	})
 	if err != nil {

@@ -327,3 +327,21 @@ func TestSmallest(t *testing.T) {
 		t.Errorf("%+v, %v", img, err)
 	}
 }
+
+// A pull that talks without end is no pull.
+func TestAnswersAreBounded(t *testing.T) {
+	e := newEngine(t)
+	e.pull = func(w http.ResponseWriter, _ *http.Request) {
+		text := strings.Repeat(" ", 1<<20)
+		for range maxAnswer>>20 + 1 {
+			if _, err := io.WriteString(w, text); err != nil {
+				return
+			}
+		}
+	}
+	_, err := open(t, Options{Host: e.host}).Resolve(t.Context(), "x", images.PullMissing)
+	var missing *images.UnavailableError
+	if !errors.As(err, &missing) || !missing.Retryable || !strings.Contains(err.Error(), "was cut") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -13,9 +13,9 @@ import (
 
 // Bounds on one answer.
 const (
-	mostListed  = 10_000
-	mostInPage  = 10_000  // events
-	mostPageLen = 8 << 20 // bytes of events
+	mostListed = 10_000
+	mostInPage = 10_000  // events
+	pageLen    = 8 << 20 // bytes of events
 )
 
 // scan reads a row of columns.
@@ -83,7 +83,7 @@ func (s *Store) Events(ctx context.Context, id string, from int) ([]json.RawMess
 	}
 	defer rows.Close()
 	var events []json.RawMessage
-	for size := 0; size < mostPageLen && rows.Next(); {
+	for size := 0; size < s.page && rows.Next(); {
 		var data []byte
 		if err := rows.Scan(&data); err != nil {
 			return nil, err

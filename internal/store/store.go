@@ -35,6 +35,7 @@ type Store struct {
 	keep Keep
 	now  func() time.Time
 	log  *slog.Logger
+	page int // bytes of events in one answer
 
 	write *sql.DB // one connection
 	read  *sql.DB
@@ -50,7 +51,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := prepare(opts.Path); err != nil {
 		return nil, explain(opts.Path, err)
 	}
-	s := &Store{keep: opts.Keep, now: opts.Now, log: opts.Log, queue: newQueue()}
+	s := &Store{keep: opts.Keep, now: opts.Now, log: opts.Log, page: pageLen, queue: newQueue()}
 	if s.now == nil {
 		s.now = time.Now
 	}

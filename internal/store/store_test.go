@@ -182,9 +182,10 @@ func TestInFlightAndList(t *testing.T) {
 // A call whose events do not fit in one answer is read page by page.
 func TestEventsInPages(t *testing.T) {
 	s := opened(t, Options{})
+	s.page = 4000
 	accept(t, s, taken("c1", "r1"))
 	const n = 20
-	big := strings.Repeat("x", mostPageLen/4)
+	big := strings.Repeat("x", 1000)
 	for seq := range n {
 		s.Say("c1", seq, false, json.RawMessage(fmt.Sprintf(`{"seq":%d,"x":%q}`, seq, big)))
 		flush(t, s)

@@ -33,19 +33,17 @@ func (s *Store) trim(ctx context.Context) error {
 		}
 	}
 	if s.keep.Calls > 0 {
-		if err := s.repeat(ctx, dropCalls(now.Add(-s.keep.Calls))); err != nil {
+		if err := s.repeat(ctx, dropCalls(now.Add(-s.keep.Calls), always)); err != nil {
 			return err
 		}
 	}
 	if s.keep.Max == 0 {
 		return nil
 	}
-	for _, step := range []trimStep{dropCalls(now.Add(-s.keep.Replay)), dropOldestEvents} {
-		if err := s.repeat(ctx, s.whileOver(step)); err != nil {
-			return err
-		}
+	if err := s.repeat(ctx, dropCalls(now.Add(-s.keep.Replay), s.over)); err != nil {
+		return err
 	}
-	return nil
+	return s.repeat(ctx, s.dropOldestEvents)
 }
 
 // trimStep takes away a little, and reports whether there may be more.
@@ -61,16 +59,13 @@ func (s *Store) repeat(ctx context.Context, step trimStep) error {
 	return nil
 }
 
-// whileOver is step as long as the file is over its bound.
-func (s *Store) whileOver(step trimStep) trimStep {
-	return func(tx *sql.Tx) (bool, error) {
-		used, _, err := size(tx)
-		if err != nil || used <= s.keep.Max {
-			return false, err
-		}
-		return step(tx)
-	}
+// over reports whether the file is over its bound.
+func (s *Store) over(tx *sql.Tx) (bool, error) {
+	used, _, err := size(tx)
+	return used > s.keep.Max, err
 }
+
+func always(*sql.Tx) (bool, error) { return true, nil }
 
 func dropEvents(artifact bool, before time.Time) trimStep {
 	return func(tx *sql.Tx) (bool, error) {
@@ -80,16 +75,27 @@ func dropEvents(artifact bool, before time.Time) trimStep {
 	}
 }
 
-func dropOldestEvents(tx *sql.Tx) (bool, error) {
-	n, err := affected(tx.Exec(`DELETE FROM events WHERE n IN (SELECT n FROM events ORDER BY n LIMIT ?)`, trimEvents))
-	return n == trimEvents, err
+func (s *Store) dropOldestEvents(tx *sql.Tx) (bool, error) {
+	for range trimEvents {
+		if over, err := s.over(tx); !over || err != nil {
+			return false, err
+		}
+		n, err := affected(tx.Exec(`DELETE FROM events WHERE n = (SELECT min(n) FROM events)`))
+		if n == 0 || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
-// dropCalls takes the oldest ended calls that were accepted before a time, each after its events.
-func dropCalls(before time.Time) trimStep {
+// dropCalls takes the oldest ended calls that were accepted before a time, each after its events, as long as need says so.
+func dropCalls(before time.Time, need func(*sql.Tx) (bool, error)) trimStep {
 	return func(tx *sql.Tx) (bool, error) {
 		room := int64(trimEvents)
 		for range trimCalls {
+			if needed, err := need(tx); !needed || err != nil {
+				return false, err
+			}
 			var n int64
 			err := tx.QueryRow(`SELECT n FROM calls WHERE accepted < ? AND ended <> 0 ORDER BY accepted LIMIT 1`, before.UnixMicro()).Scan(&n)
 			if errors.Is(err, sql.ErrNoRows) {

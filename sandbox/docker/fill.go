@@ -110,9 +110,7 @@ func (d *Driver) createFill(ctx context.Context, name string, image sandbox.Imag
 		if errdefs.IsConflict(err) {
 			return "", err
 		}
-		if gone(err) {
-			d.dropLost(ctx, name)
-		}
+		d.dropLost(ctx, name, err)
 		return "", d.explain(ctx, "create container "+name, err)
 	}
 	return resp.ID, nil
