@@ -71,7 +71,7 @@ func (t trial) cell(ctx context.Context, defaults []doctor.Image) doctor.Cell {
 func (t trial) in(ctx context.Context, ref, id string) doctor.Cell {
 	began := time.Now()
 	skill := trialSkill(id)
-	effective, err := policies.Narrow(t.cfg.OperatorPolicy(), skill.Policy, policies.Policy{})
+	effective, err := policies.Narrow(t.policy(), skill.Policy, policies.Policy{})
 	if err != nil {
 		return doctor.Cell{Failed: err.Error()}
 	}
@@ -86,6 +86,14 @@ func (t trial) in(ctx context.Context, ref, id string) doctor.Cell {
 	}
 }
 
+// policy is the operator's without limits: those of the trial are what its program needs, and whether they hold is what it
+// tells.
+func (t trial) policy() policies.Policy {
+	p := t.cfg.OperatorPolicy()
+	p.Limits = policies.Limits{}
+	return p
+}
+
 // call makes a supervisor for one call, and returns what the cell saw and where the facts about its end came from. As a
 // supervisor it has a file in the data folder, if that is there: should this process be killed, another one removes its
 // cell.
@@ -93,8 +101,7 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 	cfg := executor.Config{
 		Driver: t.driver, Images: t.store, Skills: oneSkill{skill},
 		Runner: func(arch string) (sandbox.Tree, error) { return runnerTree(embedded, arch) },
-		Policy: t.cfg.OperatorPolicy(), Pull: images.PullNever,
-		MaxCells: 1, MaxMemory: int64(t.cfg.Sandbox.MaxMemory),
+		Policy: t.policy(), Pull: images.PullNever, MaxCells: 1,
 		Instance: t.instance, Host: hostID(), RunDir: runDir(t.cfg), Log: t.log,
 	}
 	if exists(t.cfg.DataDir) {
