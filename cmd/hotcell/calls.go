@@ -141,13 +141,13 @@ func (a *app) showCall(ctx context.Context, id string, f callFlags) error {
 			Answer *a2e.CallResponse `json:"answer"`
 		}{call, answer})
 	}
-	facts(a.out, [][2]string{
+	facts(a.out, append([][2]string{
 		{"id", oneLine(call.ID, 80)}, {"request", oneLine(call.ReqID, 200)}, {"skill", oneLine(call.Skill, 80)},
 		{"state", stateText(call)}, {"door", oneLine(call.Door, 40)},
 		{"principal", oneLine(call.Principal, 200)}, {"agent", oneLine(call.Agent, 200)}, {"cell", oneLine(call.Cell, 80)},
 		{"accepted", clock(call.Accepted)}, {"started", clock(call.Started)}, {"ended", clock(call.Ended)},
 		{"deadline", clock(call.Deadline)}, {"took", duration(call)}, {"events", fmt.Sprint(call.Events)},
-	})
+	}, usageFacts(call)...))
 	if answer == nil {
 		return nil
 	}
@@ -156,6 +156,28 @@ func (a *app) showCall(ctx context.Context, id string, f callFlags) error {
 		a.out.line("  " + failureLine(call.Skill, fail, ""))
 	}
 	return nil
+}
+
+// usageFacts are what a call's cell used, and how far the facts about its end can be trusted.
+func usageFacts(c control.Call) [][2]string {
+	list := [][2]string{{"evidence", oneLine(c.Confidence, 20)}}
+	u := c.Usage
+	if u == nil {
+		return list
+	}
+	if u.MemoryPeakBytes > 0 {
+		list = append(list, [2]string{"memory", size(u.MemoryPeakBytes) + " at most"})
+	}
+	if u.CPUMS > 0 {
+		list = append(list, [2]string{"processor", took(u.CPUMS)})
+	}
+	if u.ThrottledMS > 0 {
+		list = append(list, [2]string{"throttled", took(u.ThrottledMS)})
+	}
+	if u.PIDsPeak > 0 {
+		list = append(list, [2]string{"processes", fmt.Sprintf("%d at most", u.PIDsPeak)})
+	}
+	return list
 }
 
 func clock(t time.Time) string {

@@ -33,7 +33,7 @@ func newReal(t testing.TB) *real {
 	t.Helper()
 	testutil.Require(t, "docker")
 	testutil.Require(t, "go")
-	return &real{Driver: open(t, Options{Instance: "test-" + t.Name()}), image: importImage(t)}
+	return &real{Driver: open(t, Options{Instance: "test-" + strings.ToLower(t.Name())}), image: importImage(t)}
 }
 
 func open(t testing.TB, o Options) *Driver {
@@ -151,7 +151,8 @@ func TestEngine(t *testing.T) {
 		"NotExecutable": r.notExecutable, "UnknownRuntime": r.unknownRuntime, "StuckOutput": r.stuckOutput,
 		"TreeModes": r.treeModes, "TreeEmpty": r.treeEmpty, "TreeRefused": r.treeRefused, "TreeFilledOnce": r.treeFilledOnce,
 		"TreeVanishes": r.treeVanishes, "TreeStaleLock": r.treeStaleLock, "RemoveFill": r.removeFill,
-		"RemoveVolumeInUse": r.removeVolumeInUse, "CloseEndsFills": r.closeEndsFills, "Conformance": r.conformance,
+		"RemoveVolumeInUse": r.removeVolumeInUse, "CloseEndsFills": r.closeEndsFills, "Witness": r.witness,
+		"KillWithoutEngine": r.killWithoutEngine, "LeftGroup": r.leftGroup, "Conformance": r.conformance,
 	} {
 		t.Run(name, test)
 	}
