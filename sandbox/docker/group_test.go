@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,6 +70,30 @@ func (r *real) witness(t *testing.T) {
 		if left := groupDirs(t, root+"/*"); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}
+	}
+}
+
+// Memory that runs out while the engine still sets the cell up is the cell's own, and said so.
+func (r *real) startOutOfMemory(t *testing.T) {
+	d, root := grouped(t, Timeouts{})
+	spec := r.spec("sleep")
+	tiny := int64(512 << 10)
+	spec.OCI.Linux.Resources.Memory.Limit, spec.OCI.Linux.Resources.Memory.Swap = &tiny, &tiny
+	box, err := d.Create(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = box.Start(t.Context())
+	var start *sandbox.StartError
+	if !errors.As(err, &start) || !start.OOM {
+		t.Errorf("start: %+v, want it to be out of memory", err)
+	}
+	t.Logf("%v; evidence %+v", err, box.(sandbox.Witness).Evidence())
+	if err := box.Destroy(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left := groupDirs(t, root+"/*"); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }
 

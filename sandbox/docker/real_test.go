@@ -152,6 +152,7 @@ func TestEngine(t *testing.T) {
 		"TreeModes": r.treeModes, "TreeEmpty": r.treeEmpty, "TreeRefused": r.treeRefused, "TreeFilledOnce": r.treeFilledOnce,
 		"TreeVanishes": r.treeVanishes, "TreeStaleLock": r.treeStaleLock, "RemoveFill": r.removeFill,
 		"RemoveVolumeInUse": r.removeVolumeInUse, "CloseEndsFills": r.closeEndsFills, "Witness": r.witness,
+		"StartOutOfMemory":  r.startOutOfMemory,
 		"KillWithoutEngine": r.killWithoutEngine, "LeftGroup": r.leftGroup, "Conformance": r.conformance,
 	} {
 		t.Run(name, test)
