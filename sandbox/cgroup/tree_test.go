@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -267,6 +268,10 @@ func TestListOfTrees(t *testing.T) {
 	var ids []string
 	for _, l := range m.List() {
 		ids = append(ids, l.ID)
+		expires, err := strconv.ParseInt(l.Labels[sandbox.LabelExpires], 10, 64)
+		if d := time.Until(time.Unix(expires, 0)); err != nil || d < emptyFor-time.Minute || d > emptyFor {
+			t.Errorf("%s expires in %v, %v", l.ID, d, err)
+		}
 	}
 	want := []string{"cgroup:/hotcell/dead/cell-1", "cgroup:/hotcell/dead/cell-2", "cgroup:/hotcell/empty"}
 	if !slices.Equal(ids, want) {
