@@ -72,7 +72,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.
 	began := time.Now()
 	box, err := s.cfg.Driver.Create(ctx, spec)
 	if err != nil {
-		return nil, s.startFailure(ctx, p, err, nil)
+		return nil, s.startFailure(ctx, p, err)
 	}
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
@@ -83,7 +83,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.
 		f.witness(box)
 		c.update(func(v *control.Call) { v.Confidence = f.confidence() })
 		s.retire(c, cl, f)
-		return nil, s.startFailure(ctx, p, err, f.Kernel)
+		return nil, s.startFailureOf(ctx, p, err, f.Kernel)
 	}
 	cl.stdio = box.Stdio()
 	cl.lines = wall.NewWriter(cl.stdio.Stdin)
@@ -95,7 +95,12 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.
 
 // startFailure classifies an error of create or start. The caller's cancellation and the deadline come first: they are
 // what made the engine call fail.
-func (s *Supervisor) startFailure(ctx context.Context, p *plan, err error, kernel *sandbox.Evidence) *a2e.Error {
+func (s *Supervisor) startFailure(ctx context.Context, p *plan, err error) *a2e.Error {
+	return s.startFailureOf(ctx, p, err, nil)
+}
+
+// startFailureOf is startFailure for a cell around which the kernel may have counted something.
+func (s *Supervisor) startFailureOf(ctx context.Context, p *plan, err error, kernel *sandbox.Evidence) *a2e.Error {
 	f := facts{Kernel: kernel, Memory: p.policy.Limits.Memory.String(), Timeout: p.policy.Timeout.String()}
 	var start *sandbox.StartError
 	switch {
