@@ -83,8 +83,11 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.
 	cl := &cell{name: spec.Name, box: box, undo: undo.Release(), exited: make(chan struct{})}
 	cl.ctx, cl.cancel = context.WithCancel(s.base)
 	if err := box.Start(ctx); err != nil {
-		s.retire(c, cl, facts{})
-		return nil, s.startFailure(ctx, p, err)
+		f := facts{}
+		f.witness(box)
+		c.update(func(v *control.Call) { v.Confidence = f.confidence() })
+		s.retire(c, cl, f)
+		return nil, s.startFailureOf(ctx, p, err, f.Kernel)
 	}
 	cl.stdio = box.Stdio()
 	cl.lines = wall.NewWriter(cl.stdio.Stdin)
@@ -107,7 +110,12 @@ func (s *Supervisor) unmade(ctx context.Context, name string, err error) {
 // startFailure classifies an error of create or start. The caller's cancellation and the deadline come first: they are
 // what made the engine call fail.
 func (s *Supervisor) startFailure(ctx context.Context, p *plan, err error) *a2e.Error {
-	f := facts{Memory: p.policy.Limits.Memory.String(), Timeout: p.policy.Timeout.String()}
+	return s.startFailureOf(ctx, p, err, nil)
+}
+
+// startFailureOf is startFailure for a cell around which the kernel may have counted something.
+func (s *Supervisor) startFailureOf(ctx context.Context, p *plan, err error, kernel *sandbox.Evidence) *a2e.Error {
+	f := facts{Kernel: kernel, Memory: p.policy.Limits.Memory.String(), Timeout: p.policy.Timeout.String()}
 	var start *sandbox.StartError
 	switch {
 	case context.Cause(ctx) == errDeadline:
