@@ -141,10 +141,10 @@ func (f *facts) usage() *control.Usage {
 	}
 }
 
-// suspect asks whether the engine still answers when a cell was ended from outside: one that is being stopped takes no
-// more requests, and then kills what runs.
+// suspect asks whether the engine still answers when a cell ended without a word: one that is being stopped takes no more
+// requests, and then ends what runs.
 func (s *Supervisor) suspect(ctx context.Context, f *facts) {
-	if f.Engine == nil || f.Engine.Code <= 128 || f.Exit != nil || f.Result != nil || f.oom() {
+	if f.Engine == nil || f.Exit != nil || f.Result != nil || f.oom() {
 		return
 	}
 	if err := s.ping(ctx); errors.Is(err, sandbox.ErrUnavailable) {

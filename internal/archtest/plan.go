@@ -104,6 +104,7 @@ func floors() map[string]int {
 		"cmd/hotcell-runner":            floorProgram,
 		"integration":                   floorProgram,
 		"integration/bench":             floorProgram,
+		"integration/daemonjson":        floorProgram,
 		"integration/faults":            floorProgram,
 		"integration/hostile":           floorProgram,
 		"integration/hostile/skillbomb": floorProgram,
