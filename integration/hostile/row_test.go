@@ -178,21 +178,6 @@ func held(tries int) func(testing.TB, told) {
 	}
 }
 
-// heldWith is [held] that also wants some tries to have ended in one way.
-func heldWith(tries int, want map[string]string) func(testing.TB, told) {
-	return func(t testing.TB, got told) {
-		t.Helper()
-		held(tries)(t, got)
-		var r report
-		got.into(t, &r)
-		for name, how := range want {
-			if r.Tried[name] != how {
-				t.Errorf("%s ended with %q, want %q", name, r.Tried[name], how)
-			}
-		}
-	}
-}
-
 // noted makes sure that a note stands beside the result: oom_child, exit_code, signal.
 func noted(note string) func(testing.TB, told) {
 	return func(t testing.TB, got told) {
