@@ -27,6 +27,7 @@ type row struct {
 	python  string   // a script
 	inputs  fs.FS    // files that are handed in; may be nil
 	seconds int      // the call's deadline; 0: a minute
+	id      string   // of the request; "": one is made
 	needs   []string // parts of this machine beyond the engine, for testutil.Require
 
 	code   a2e.Code // the verdict; "" for success
@@ -79,6 +80,7 @@ func (r *row) request(facts any) *a2e.CallRequest {
 	if facts != nil {
 		req.Arguments["victim"] = facts
 	}
+	req.ID = r.id
 	if r.seconds > 0 {
 		req.Timeout = &r.seconds
 	}
