@@ -67,7 +67,7 @@ func (c *call) keep(ev *a2e.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.view.Events++
-	if len(c.events) >= keepEvents || c.kept >= keepEventBytes {
+	if len(c.events) >= keepEvents || c.kept+atLeast(ev) > keepEventBytes {
 		c.dropped++
 		return
 	}
@@ -78,6 +78,21 @@ func (c *call) keep(ev *a2e.Event) {
 	}
 	c.events = append(c.events, b)
 	c.kept += len(b)
+}
+
+// atLeast is how many bytes an event has at least, by which most of a flood is dropped without being encoded.
+func atLeast(ev *a2e.Event) int {
+	n := 0
+	for key, value := range ev.Data {
+		n += len(key)
+		switch v := value.(type) {
+		case string:
+			n += len(v)
+		case json.RawMessage:
+			n += len(v)
+		}
+	}
+	return n
 }
 
 // told returns the kept events with a sequence number of at least from, and how many were dropped.
