@@ -3,8 +3,11 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hotcell/hotcell/images"
@@ -75,7 +78,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.
 	box, err := s.cfg.Driver.Create(ctx, spec)
 	if err != nil {
 		s.unmade(ctx, spec.Name, err)
-		return nil, s.startFailure(ctx, p, err)
+		return nil, s.startFailure(ctx, p, s.nameRuntimes(ctx, spec.Runtime, err))
 	}
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
@@ -105,6 +108,18 @@ func (s *Supervisor) unmade(ctx context.Context, name string, err error) {
 		return
 	}
 	s.gone(name)
+}
+
+// nameRuntimes adds to a refusal which runtimes there are, where the one that was asked for is not among them.
+func (s *Supervisor) nameRuntimes(ctx context.Context, asked string, err error) error {
+	if asked == "" || !errors.Is(err, sandbox.ErrUnsupported) {
+		return err
+	}
+	caps, failed := s.cfg.Driver.Capabilities(ctx)
+	if failed != nil || slices.Contains(caps.Runtimes, asked) {
+		return err
+	}
+	return fmt.Errorf("%w: sandbox.runtime is %q, and the engine has %s", err, asked, strings.Join(caps.Runtimes, ", "))
 }
 
 // startFailure classifies an error of create or start. The caller's cancellation and the deadline come first: they are
