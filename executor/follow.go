@@ -120,8 +120,8 @@ func (f *facts) see(cl *cell) {
 }
 
 // witness notes what the host's kernel counted around the cell. It reads a few files and waits for nobody.
-func (f *facts) witness(cl *cell) {
-	w, ok := cl.box.(sandbox.Witness)
+func (f *facts) witness(box sandbox.Sandbox) {
+	w, ok := box.(sandbox.Witness)
 	if !ok {
 		return
 	}
@@ -141,10 +141,10 @@ func (f *facts) usage() *control.Usage {
 	}
 }
 
-// suspect asks whether the engine still answers when a cell was ended from outside: one that is being stopped takes no
-// more requests, and then kills what runs.
+// suspect asks whether the engine still answers when a cell ended without a word: one that is being stopped takes no more
+// requests, and then ends what runs.
 func (s *Supervisor) suspect(ctx context.Context, f *facts) {
-	if f.Engine == nil || f.Engine.Code <= 128 || f.Exit != nil || f.Result != nil || f.oom() {
+	if f.Engine == nil || f.Exit != nil || f.Result != nil || f.oom() {
 		return
 	}
 	if err := s.ping(ctx); errors.Is(err, sandbox.ErrUnavailable) {

@@ -123,29 +123,38 @@ func (d *Driver) dropLost(ctx context.Context, name string, err error) {
 	if answered(err) {
 		return
 	}
-	if d.dropNamed(ctx, name, soon) || !errors.Is(err, context.DeadlineExceeded) {
+	slow := errors.Is(err, context.DeadlineExceeded)
+	found, looked := d.dropNamed(ctx, name, soon, false)
+	if found || looked && !slow {
 		return
 	}
-	_ = d.late(func(work context.Context) { d.dropNamed(work, name, later) })
+	// It is too slow, or gone and may come back: one that is back has nothing under way any more, so one look will do.
+	_ = d.late(func(work context.Context) { d.dropNamed(work, name, later, !slow) })
 }
 
-// dropNamed looks after each pause, and reports whether it found something.
-func (d *Driver) dropNamed(ctx context.Context, name string, pauses []time.Duration) bool {
+// dropNamed looks after each pause, at most once where that is enough, and reports whether it found something and whether
+// it could look at all.
+func (d *Driver) dropNamed(ctx context.Context, name string, pauses []time.Duration, once bool) (found, looked bool) {
 	args := filters.NewArgs(filters.Arg("name", "^/?"+name+"$"), filters.Arg("label", sandbox.LabelInstance+"="+d.instance))
 	for _, pause := range pauses {
 		if sleep(ctx, pause) != nil {
-			return false
+			break
 		}
-		found, err := d.findContainers(ctx, args)
+		containers, err := d.findContainers(ctx, args)
 		if err != nil {
 			d.log.Warn("container may have been created", "container", name, "err", err)
+			continue
 		}
-		for _, c := range found {
+		looked = true
+		for _, c := range containers {
 			d.undo(ctx, c.ID, name)
-			return true
+			return true, true
+		}
+		if once {
+			break
 		}
 	}
-	return false
+	return false, looked
 }
 
 // Remove destroys what [Driver.List] showed under id. Removing a fill removes its unfinished volume too. A volume that a
@@ -171,7 +180,7 @@ func (d *Driver) Remove(ctx context.Context, id string) error {
 		if err := d.remove(ctx, id, "cell "+c.Labels[labelName]); err != nil {
 			return err
 		}
-		return d.dropGroupOf(c)
+		return d.groups.Release(c.Labels[sandbox.LabelInstance], c.Labels[labelName])
 	}
 	return nil
 }

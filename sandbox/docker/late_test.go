@@ -212,3 +212,38 @@ func TestPing(t *testing.T) {
 		t.Errorf("of nobody who waits: %v", err)
 	}
 }
+
+// An engine that dies while it makes a container may have made it: it is looked for once the engine is back.
+func TestCreateLostWithTheEngine(t *testing.T) {
+	e := newEngine(t)
+	e.replace("POST /containers/create", func(w http.ResponseWriter, r *http.Request) {
+		e.create(r)
+		cut(t)(w, r)
+	})
+	e.replace("GET /containers/json", cut(t))
+	if _, err := e.driver(t, Timeouts{}).Create(t.Context(), testSpec()); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("create: %v", err)
+	}
+	if len(e.left()) != 1 {
+		t.Fatal("no container was made")
+	}
+	e.replace("GET /containers/json", nil)
+	testutil.Poll(t, 30*time.Second, func() bool { return len(e.left()) == 0 })
+}
+
+// A container whose removal finds no engine is removed once there is one.
+func TestUndoOutlastsTheEnginesAbsence(t *testing.T) {
+	e := newEngine(t)
+	e.replace("POST /containers/create", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, 201, map[string]any{"Id": e.create(r).id, "Warnings": []string{"no swap"}})
+	})
+	e.replace("DELETE /containers/{id}", cut(t))
+	if _, err := e.driver(t, Timeouts{}).Create(t.Context(), testSpec()); !errors.Is(err, sandbox.ErrUnsupported) {
+		t.Errorf("create: %v", err)
+	}
+	if len(e.left()) != 1 {
+		t.Fatal("no container was left")
+	}
+	e.replace("DELETE /containers/{id}", nil)
+	testutil.Poll(t, 30*time.Second, func() bool { return len(e.left()) == 0 })
+}
