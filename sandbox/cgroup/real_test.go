@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -236,6 +237,44 @@ func TestAKillAboveIsPressure(t *testing.T) {
 	calm.want(true, false, pressed) // it heard the ring too: a ring of which nothing came is nothing
 	hog.gone()
 	calm.gone()
+}
+
+// The root keeps all cells of a host together, and is there as long as one supervisor has cells.
+func TestTheRootHasLimits(t *testing.T) {
+	m := newReal(t, Options{Memory: 512 * mib})
+	g := m.Enclose("c", 64*mib)
+	defer func() {
+		if err := g.Remove(); err != nil {
+			t.Error(err)
+		}
+	}()
+	want := map[string]string{"memory.limit_in_bytes": "536870912", "memory.memsw.limit_in_bytes": "536870912", "cpu.shares": "512"}
+	if m.mounts.version == 2 {
+		want = map[string]string{"memory.max": "536870912", "memory.swap.max": "0", "cpu.weight": "20"}
+	}
+	for file, value := range want {
+		controller, _, _ := strings.Cut(file, ".")
+		point := m.mounts.unified
+		if m.mounts.version == 1 {
+			point = m.mounts.controllers[controller]
+		}
+		if got := strings.Join(fields(point, m.root, file), " "); got != value {
+			t.Errorf("%s = %q, want %s", file, got, value)
+		}
+	}
+	other := newManager(Options{Root: m.root, Instance: "i2", Memory: 256 * mib}, m.mounts)
+	second := other.Enclose("c", 64*mib) // shrinks it
+	if second == nil {
+		t.Fatal("no group")
+	}
+	m.Close() // which must not take the root from under the other
+	if err := second.Remove(); err != nil {
+		t.Error(err)
+	}
+	other.Close()
+	if n, ok := number(m.mounts.memory(), g.Path(), map[int]string{1: "memory.limit_in_bytes", 2: "memory.max"}[m.mounts.version]); !ok || n != 64*mib {
+		t.Errorf("the first cell's limit: %d, %v", n, ok)
+	}
 }
 
 // Many groups that run out of memory at once: each has the verdict of its own.
