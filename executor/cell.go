@@ -21,6 +21,7 @@ const expiry = 5 * time.Minute
 
 // cell is a sandbox that has started, with what belongs to it until it is destroyed.
 type cell struct {
+	name  string
 	box   sandbox.Sandbox
 	stdio sandbox.Stdio
 	lines *wall.Writer
@@ -70,13 +71,16 @@ func (s *Supervisor) workload(c *call, p *plan, img images.Image, runner sandbox
 // start makes the cell and starts it, all before the deadline. On failure nothing of it is left, or it is being undone.
 func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.Spec, undo *cleanup.Stack) (*cell, *a2e.Error) {
 	began := time.Now()
+	s.held.take(spec.Name)
 	box, err := s.cfg.Driver.Create(ctx, spec)
 	if err != nil {
+		s.unmade(ctx, spec.Name, err)
 		return nil, s.startFailure(ctx, p, err)
 	}
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
-	cl := &cell{box: box, undo: undo.Release(), exited: make(chan struct{})}
+	s.note(c)
+	cl := &cell{name: spec.Name, box: box, undo: undo.Release(), exited: make(chan struct{})}
 	cl.ctx, cl.cancel = context.WithCancel(s.base)
 	if err := box.Start(ctx); err != nil {
 		s.retire(c, cl, facts{})
@@ -88,6 +92,16 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.
 	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr) })
 	s.watch.Phase("start", time.Since(began))
 	return cl, nil
+}
+
+// unmade gives up a cell that was not made. Where the engine's answer was lost, or nobody waited for it, the engine may have
+// made it all the same: then it is looked for.
+func (s *Supervisor) unmade(ctx context.Context, name string, err error) {
+	if ctx.Err() != nil || errors.Is(err, sandbox.ErrUnavailable) {
+		s.held.lose(name)
+		return
+	}
+	s.gone(name)
 }
 
 // startFailure classifies an error of create or start. The caller's cancellation and the deadline come first: they are

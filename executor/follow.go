@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotcell/hotcell/executor/relay"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
 )
 
@@ -118,6 +119,28 @@ func (f *facts) see(cl *cell) {
 	f.Engine = &cl.exit
 }
 
+// witness notes what the host's kernel counted around the cell. It reads a few files and waits for nobody.
+func (f *facts) witness(cl *cell) {
+	w, ok := cl.box.(sandbox.Witness)
+	if !ok {
+		return
+	}
+	if ev := w.Evidence(); ev.Confidence == sandbox.ConfidenceKernel {
+		f.Kernel = &ev
+	}
+}
+
+// usage is what the cell used; nil where nobody could look.
+func (f *facts) usage() *control.Usage {
+	if f.Kernel == nil {
+		return nil
+	}
+	u := f.Kernel.Usage
+	return &control.Usage{
+		MemoryPeakBytes: u.MemoryPeak, CPUMS: roundMS(u.CPU), ThrottledMS: roundMS(u.Throttled), PIDsPeak: u.PIDsPeak,
+	}
+}
+
 // suspect asks whether the engine still answers when a cell ended without a word: one that is being stopped takes no more
 // requests, and then ends what runs.
 func (s *Supervisor) suspect(ctx context.Context, f *facts) {
@@ -135,6 +158,9 @@ func (s *Supervisor) evidence(ctx context.Context, f *facts, cl *cell) {
 	told := f.Exit != nil && f.Exit.OOMKills >= 0
 	if f.Result != nil || told || f.Output != "" || f.Engine != nil || f.EngineLost != nil {
 		return
+	}
+	if f.Exit != nil {
+		s.tell(cl, wall.TypeDone) // the runner waits for this before it exits, and the engine speaks only then
 	}
 	select {
 	case <-cl.exited:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,13 +13,18 @@ import (
 	"github.com/hotcell/hotcell/integration/rig"
 	"github.com/hotcell/hotcell/internal/testutil"
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/cgroup"
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
 
 // instance marks what this run of the tests makes on the engine, which others may be using.
 var instance = fmt.Sprintf("itest%d", os.Getpid())
 
-// TestMain runs the tests and then looks for what they left: cells, half-filled volumes, volumes, goroutines.
+// groups is the control group above all cells of this run, so that its limits are nobody else's.
+var groups = "/hotcell-" + instance
+
+// TestMain runs the tests and then looks for what they left: cells, half-filled volumes, volumes, control groups,
+// goroutines.
 func TestMain(m *testing.M) {
 	before := volumes()
 	code := m.Run()
@@ -42,6 +48,7 @@ func newRig(t *testing.T, opts rig.Options) *rig.Rig {
 		opts.Runner = testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell-runner")
 	}
 	opts.Instance = instance
+	opts.Cgroup.Root = groups
 	r, err := rig.New(opts)
 	if err != nil {
 		t.Fatal(err)
@@ -54,8 +61,11 @@ func newRig(t *testing.T, opts rig.Options) *rig.Rig {
 	return r
 }
 
+// underRunsc reports whether this run of the tests is gVisor's; some of what is true of a cell differs there.
+func underRunsc() bool { return os.Getenv(rig.EnvRuntime) == "runsc" }
+
 func listed() []sandbox.Listed {
-	driver, err := docker.New(docker.Options{Instance: instance})
+	driver, err := docker.New(docker.Options{Instance: instance, Cgroup: cgroup.Options{Root: groups}})
 	if err != nil {
 		return nil
 	}
@@ -92,7 +102,17 @@ func leftovers(before map[string]bool) error {
 			}
 		}
 	}
+	if left := groupsLeft(); len(left) > 0 {
+		return fmt.Errorf("control groups %v", left)
+	}
 	return nil
+}
+
+// groupsLeft are the control groups of this run in all trees.
+func groupsLeft() []string {
+	left, _ := filepath.Glob("/sys/fs/cgroup/*" + groups)
+	unified, _ := filepath.Glob("/sys/fs/cgroup" + groups)
+	return append(left, unified...)
 }
 
 func remove(id string) error {

@@ -25,7 +25,7 @@ func TestWrongUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"rnu"}, `unknown command "rnu", did you mean 'hotcell run'?`},
-		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of calls, config, policy, run, serve, skills, stdio, version (see 'hotcell help')`},
+		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of calls, config, doctor, policy, run, serve, skills, stdio, version (see 'hotcell help')`},
 		{[]string{"\x1b[31mx"}, `unknown command "x"`},
 		{[]string{"skills"}, `hotcell skills: expected one of lint, list, show (see 'hotcell help skills')`},
 		{[]string{"skills", "lits"}, `unknown command "lits", did you mean 'hotcell skills list'?`},
@@ -48,6 +48,10 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"skills", "show", "no"}, `unknown skill "no": 'hotcell skills list --all' shows what is there`},
 		{[]string{"skills", "lint", "no"}, `no: no such file or directory`},
 		{[]string{"policy", "explain", "no"}, `unknown skill "no"`},
+		{[]string{"doctor", "now"}, `hotcell doctor: expected no argument, got "now" (see 'hotcell help doctor')`},
+		{[]string{"doctor", "--fix"}, `hotcell doctor: unknown flag: --fix`},
+		{[]string{"doctor", "--config", "no.yaml"}, `no.yaml: no such file or directory`},
+		{[]string{"docter"}, `unknown command "docter", did you mean 'hotcell doctor'?`},
 		{[]string{"calls", "list", "--limit", "-1"}, `--limit -1: expected no less than 0`},
 		{[]string{"calls", "list", "--url", "localhost"}, `--url localhost: expected http://host:port`},
 		{[]string{"calls", "show"}, `hotcell calls show: expected ID, got nothing`},

@@ -13,7 +13,7 @@ func main() {
 	a := &app{
 		getenv: os.Getenv, environ: os.Environ,
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		notify: notify, open: open, dial: dial,
+		notify: notify, open: open, dial: dial, gather: gather,
 	}
 	os.Exit(a.run(context.Background(), os.Args[1:]))
 }

@@ -33,6 +33,7 @@ type Timeouts struct {
 // imageAPI is what the store asks of an engine.
 type imageAPI interface {
 	ImageInspect(ctx context.Context, ref string, options ...client.ImageInspectOption) (image.InspectResponse, error)
+	ImageList(ctx context.Context, options image.ListOptions) ([]image.Summary, error)
 	ImagePull(ctx context.Context, ref string, options image.PullOptions) (io.ReadCloser, error)
 	Info(ctx context.Context) (system.Info, error)
 	Close() error

@@ -310,6 +310,24 @@ func TestRealEngine(t *testing.T) {
 	}
 }
 
+// The smallest image is one that the engine can run: tagged, and built for its platform.
+func TestSmallest(t *testing.T) {
+	e := newEngine(t)
+	s := open(t, Options{Host: e.host})
+	e.images["json"] = `[]`
+	if img, err := s.Smallest(t.Context()); err != nil || img.ID != "" {
+		t.Errorf("none: %+v, %v", img, err)
+	}
+	e.images["json"] = `[{"Id":"big","Size":900,"RepoTags":["big:1"]},{"Id":"right","Size":70,"RepoTags":["right:1"]},
+		{"Id":"other","Size":30,"RepoTags":["other:1"]},{"Id":"untagged","Size":20,"RepoTags":[]}]`
+	for id, arch := range map[string]string{"big": "amd64", "right": "amd64", "other": "arm64", "untagged": "amd64"} {
+		e.images[id] = `{"Id":"sha256:` + id + `","Os":"linux","Architecture":"` + arch + `"}`
+	}
+	if img, err := s.Smallest(t.Context()); err != nil || img.ID != "sha256:right" || img.Ref != "right:1" {
+		t.Errorf("%+v, %v", img, err)
+	}
+}
+
 // A pull that talks without end is no pull.
 func TestAnswersAreBounded(t *testing.T) {
 	e := newEngine(t)

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,11 +19,15 @@ import (
 	"github.com/hotcell/hotcell/internal/skills/bundled"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/cgroup"
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
 
 // PythonImage is the image that Python skills run in, made by scripts/image-python.
 const PythonImage = "hotcell/python:3"
+
+// EnvRuntime names the environment variable that runs all cells of a rig under another runtime than the engine's default.
+const EnvRuntime = "HOTCELL_RUNTIME"
 
 // Options say what differs from a plain supervisor.
 type Options struct {
@@ -30,8 +35,12 @@ type Options struct {
 	Skills   fs.FS                  // folders of skills, before the bundled ones; may be nil
 	Host     string                 // the engine; "" for the usual one
 	Instance string                 // "": "rig"
+	Runtime  string                 // "": that of EnvRuntime, else the engine's default
 	Adjust   func(*executor.Config) // last word on the configuration; may be nil
 	Log      *slog.Logger
+
+	Cgroup   cgroup.Options // of the control groups around cells
+	NoCgroup bool           // leaves them out
 }
 
 // Rig is a supervisor and its parts.
@@ -56,7 +65,9 @@ func New(opts Options) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	driver, err := docker.New(docker.Options{Host: opts.Host, Instance: opts.Instance, Log: opts.Log})
+	driver, err := docker.New(docker.Options{
+		Host: opts.Host, Instance: opts.Instance, Log: opts.Log, Cgroup: opts.Cgroup, NoCgroup: opts.NoCgroup,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +83,9 @@ func New(opts Options) (*Rig, error) {
 	}
 	if opts.Adjust != nil {
 		opts.Adjust(&cfg)
+	}
+	if cfg.Policy.Runtime == "" {
+		cfg.Policy.Runtime = cmp.Or(opts.Runtime, os.Getenv(EnvRuntime))
 	}
 	books := &counts{Observer: cfg.Observer}
 	if books.Observer == nil {

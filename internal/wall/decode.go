@@ -99,6 +99,9 @@ func DecodeEvent(line []byte) (Event, error) {
 		if len(raw) == 0 || raw[0] != '{' {
 			return Event{}, errors.New("data: expected an object")
 		}
+		if _, err := parseObject(raw); err != nil { // a reader decodes its members, so they are few and named once
+			return Event{}, fmt.Errorf("data: %w", err)
+		}
 		e.Data = bytes.Clone(raw)
 	}
 	return e, nil

@@ -81,6 +81,10 @@ func (o object) typ() string {
 	return ""
 }
 
+// ClaimOf returns the type that a line claims, also where the line is no valid JSON or has a key twice. It tells a failed
+// frame from text.
+func ClaimOf(line []byte) string { return peekType(line) }
+
 // peekType finds the top-level "type" in the beginning of a line that is not complete. It is a guess.
 func peekType(b []byte) string {
 	w := walker{b: b}

@@ -20,10 +20,11 @@ func namespaces(spec *sandbox.Spec, _ policies.Effective, _ Workload) error {
 }
 
 // hiddenPaths hides what the kernel tells about the host and makes its switches read-only. These are the lists that
-// engines have as their defaults.
+// engines have as their defaults, and two more: the host's load in /proc/pressure, which anybody may have the kernel watch,
+// and terminals, of which all cells together can have only so many.
 func hiddenPaths(spec *sandbox.Spec, _ policies.Effective, _ Workload) error {
 	spec.OCI.Linux.MaskedPaths = []string{
-		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
+		"/dev/pts", "/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/pressure",
 		"/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats",
 		"/sys/devices/virtual/powercap", "/sys/firmware",
 	}

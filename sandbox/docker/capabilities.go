@@ -13,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/cgroup"
 )
 
 // minAPI is the first Engine API with private cgroup namespaces (Docker 20.10).
@@ -25,6 +26,7 @@ const factsFor = 30 * time.Second
 type facts struct {
 	caps     sandbox.Capabilities
 	appArmor bool
+	cgroups  cgroup.Engine
 }
 
 type factCache struct {
@@ -118,6 +120,8 @@ func (d *Driver) learn(ctx context.Context, maxAge time.Duration) (*facts, error
 		return nil, unsupported("engine at %s (Docker %s) speaks API %s: at least %s is needed", d.host, info.ServerVersion, v, minAPI)
 	}
 	f := factsOf(info)
+	f.cgroups.Local = strings.HasPrefix(d.host, "unix://")
+	d.groups.Use(f.cgroups)
 	d.facts.put(f)
 	return f, nil
 }
@@ -129,7 +133,7 @@ func factsOf(info system.Info) *facts {
 		Arch:   goArch(info.Architecture),
 		CPUs:   info.NCPU,
 		Memory: info.MemTotal,
-	}}
+	}, cgroups: cgroup.Engine{Driver: info.CgroupDriver, Version: info.CgroupVersion}}
 	for name := range info.Runtimes {
 		f.caps.Runtimes = append(f.caps.Runtimes, name)
 	}

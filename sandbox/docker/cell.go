@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/cgroup"
 )
 
 var (
@@ -22,6 +23,8 @@ type cell struct {
 	d    *Driver
 	id   string
 	name string
+
+	group *cgroup.Group // around it; nil: none
 
 	stdout, stderr *buffer
 
@@ -42,11 +45,14 @@ type cell struct {
 	work sync.WaitGroup // the relay and the wait
 }
 
-var _ sandbox.Sandbox = (*cell)(nil)
+var (
+	_ sandbox.Sandbox = (*cell)(nil)
+	_ sandbox.Witness = (*cell)(nil)
+)
 
-func newCell(d *Driver, id, name string) *cell {
+func newCell(d *Driver, id, name string, group *cgroup.Group) *cell {
 	return &cell{
-		d: d, id: id, name: name, stdout: newBuffer(), stderr: newBuffer(), unwait: func() {},
+		d: d, id: id, name: name, group: group, stdout: newBuffer(), stderr: newBuffer(), unwait: func() {},
 		up: make(chan struct{}), ended: make(chan struct{}), exited: make(chan struct{}),
 	}
 }

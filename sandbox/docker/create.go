@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/cgroup"
 )
 
 // Create makes the volumes of the spec's trees where they are missing, and a container that mounts them. A warning of the
@@ -25,6 +26,17 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		return nil, err
 	}
 	config.Labels = d.labels(kindCell, spec.Name, spec.Labels)
+	group := d.enclose(spec.Name, host)
+	box, err := d.createCell(ctx, spec, config, host, group)
+	if err != nil {
+		d.removeGroup(group)
+		return nil, err
+	}
+	return box, nil
+}
+
+// createCell makes the container of a cell and the volumes that it mounts.
+func (d *Driver) createCell(ctx context.Context, spec *sandbox.Spec, config *container.Config, host *container.HostConfig, group *cgroup.Group) (sandbox.Sandbox, error) {
 	// A volume that was removed since it was filled comes back empty when a container mounts it. One more round fills it
 	// again; who removes faster than that is at war with us.
 	for range 2 {
@@ -38,7 +50,7 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		}
 		same, err := d.sameTrees(ctx, locks)
 		if err == nil && same {
-			return newCell(d, id, spec.Name), nil
+			return newCell(d, id, spec.Name, group), nil
 		}
 		d.undo(ctx, id, "cell "+spec.Name)
 		if err != nil {
@@ -148,8 +160,11 @@ func (d *Driver) dropNamed(ctx context.Context, name string, pauses []time.Durat
 // Remove destroys what [Driver.List] showed under id. Removing a fill removes its unfinished volume too. A volume that a
 // container mounts is not removed: that is an error.
 func (d *Driver) Remove(ctx context.Context, id string) error {
-	if strings.HasPrefix(id, volumePrefix) {
+	switch {
+	case strings.HasPrefix(id, volumePrefix):
 		return d.removeVolume(ctx, id)
+	case strings.HasPrefix(id, cgroup.ListPrefix):
+		return d.dropGroup(id)
 	}
 	found, err := d.findContainers(ctx, filters.NewArgs(filters.Arg("id", id)))
 	if err != nil {
@@ -162,7 +177,10 @@ func (d *Driver) Remove(ctx context.Context, id string) error {
 		if c.Labels[sandbox.LabelKind] == kindFill {
 			return d.abandon(ctx, lockOf(c))
 		}
-		return d.remove(ctx, id, "cell "+c.Labels[labelName])
+		if err := d.remove(ctx, id, "cell "+c.Labels[labelName]); err != nil {
+			return err
+		}
+		return d.dropGroupOf(c)
 	}
 	return nil
 }

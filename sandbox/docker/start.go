@@ -62,9 +62,11 @@ func (c *cell) start(ctx context.Context) error {
 	}
 	op, cancel := context.WithTimeout(ctx, c.d.limits.Start)
 	defer cancel()
+	c.group.Starting(c.id)
 	err = c.d.containers.ContainerStart(op, c.id, container.StartOptions{})
 	switch {
 	case err == nil:
+		c.group.Started()
 		close(c.up)
 		return nil
 	case gone(err):
@@ -72,7 +74,7 @@ func (c *cell) start(ctx context.Context) error {
 	case errdefs.IsNotFound(err) && contains(words(err), "No such container"):
 		return c.d.vanished(c.name)
 	}
-	return startError(err)
+	return c.proven(startError(err))
 }
 
 // startError reads the engine's words: its status tells nothing, and its exit code is not in the answer.

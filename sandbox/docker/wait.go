@@ -47,10 +47,10 @@ func (c *cell) await(ctx context.Context, w registration) {
 		switch {
 		case err == nil && (ierr != nil || stopped(info.State)):
 			close(c.ended)
-			c.settle(c.exitOf(res, info, ierr), nil)
+			c.settle(c.testify(ctx, c.exitOf(res, info, ierr)), nil)
 			return
 		case ierr == nil && stopped(info.State):
-			c.settle(exitOfState(info.State), nil)
+			c.settle(c.testify(ctx, exitOfState(info.State)), nil)
 			return
 		case errdefs.IsNotFound(ierr):
 			c.settle(sandbox.Exit{}, c.d.vanished(c.name))
