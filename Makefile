@@ -26,10 +26,10 @@ SEED       ?= 1
 RACE       ?= $(if $(shell command -v gcc),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test lint bench fuzz soak engine image clean
+.PHONY: help demo build test test-cgroup2 lint bench fuzz soak engine image runsc clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: build image ## run the bundled code-review skill on a sample, from nothing
 	bin/hotcell run code-review --arg code=@docs/examples/sample.py
@@ -44,6 +44,9 @@ build: ## build bin/hotcell with the runners for amd64 and arm64 in it
 test: build image ## run every test, those on the real engine included (PKGS=./..., REQUIRE=...)
 	$(if $(RACE),,@echo 'make: no C compiler, so the race detector is off' >&2)
 	HOTCELL_REQUIRE=$(REQUIRE) go run ./integration/tally $(RACE) -p 2 -timeout 20m $(PKGS)
+
+test-cgroup2: image ## run the tests of containment on cgroup v2, in a virtual machine (a few minutes)
+	@scripts/test-cgroup2
 
 lint: ## check format, go vet and staticcheck
 	@out=$$(gofmt -l .) && if [ -n "$$out" ]; then printf 'gofmt would change:\n%s\n' "$$out" >&2; exit 1; fi
@@ -70,6 +73,9 @@ engine: ## make sure that a Docker Engine answers
 image: engine ## make sure that the images of skills are there
 	@scripts/image-python
 	@scripts/image-word-count
+
+runsc: engine ## build gVisor's runtime and register it with the engine
+	@scripts/runsc
 
 clean: ## remove what was built
 	rm -rf bin dist $(EMBED)/hotcell-runner-*

@@ -114,7 +114,7 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, inputs
 	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, s.handIn(ctx, cl, c, p, inputs))
 	s.watch.Phase("run", time.Since(running))
 	c.to(control.Stopping)
-	f.witness(cl)
+	f.witness(cl.box)
 	c.update(func(v *control.Call) { v.Usage, v.Confidence = f.usage(), f.confidence() })
 	return s.judge(&f, c, p, r)
 }

@@ -3,8 +3,11 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hotcell/hotcell/images"
@@ -75,7 +78,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.
 	box, err := s.cfg.Driver.Create(ctx, spec)
 	if err != nil {
 		s.unmade(ctx, spec.Name, err)
-		return nil, s.startFailure(ctx, p, err)
+		return nil, s.startFailure(ctx, p, s.nameRuntimes(ctx, spec.Runtime, err))
 	}
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
@@ -83,8 +86,11 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.
 	cl := &cell{name: spec.Name, box: box, undo: undo.Release(), exited: make(chan struct{})}
 	cl.ctx, cl.cancel = context.WithCancel(s.base)
 	if err := box.Start(ctx); err != nil {
-		s.retire(c, cl, facts{})
-		return nil, s.startFailure(ctx, p, err)
+		f := facts{}
+		f.witness(box)
+		c.update(func(v *control.Call) { v.Confidence = f.confidence() })
+		s.retire(c, cl, f)
+		return nil, s.startFailureOf(ctx, p, err, f.Kernel)
 	}
 	cl.stdio = box.Stdio()
 	cl.lines = wall.NewWriter(cl.stdio.Stdin)
@@ -104,10 +110,27 @@ func (s *Supervisor) unmade(ctx context.Context, name string, err error) {
 	s.gone(name)
 }
 
+// nameRuntimes adds to a refusal which runtimes there are, where the one that was asked for is not among them.
+func (s *Supervisor) nameRuntimes(ctx context.Context, asked string, err error) error {
+	if asked == "" || !errors.Is(err, sandbox.ErrUnsupported) {
+		return err
+	}
+	caps, failed := s.cfg.Driver.Capabilities(ctx)
+	if failed != nil || slices.Contains(caps.Runtimes, asked) {
+		return err
+	}
+	return fmt.Errorf("%w: sandbox.runtime is %q, and the engine has %s", err, asked, strings.Join(caps.Runtimes, ", "))
+}
+
 // startFailure classifies an error of create or start. The caller's cancellation and the deadline come first: they are
 // what made the engine call fail.
 func (s *Supervisor) startFailure(ctx context.Context, p *plan, err error) *a2e.Error {
-	f := facts{Memory: p.policy.Limits.Memory.String(), Timeout: p.policy.Timeout.String()}
+	return s.startFailureOf(ctx, p, err, nil)
+}
+
+// startFailureOf is startFailure for a cell around which the kernel may have counted something.
+func (s *Supervisor) startFailureOf(ctx context.Context, p *plan, err error, kernel *sandbox.Evidence) *a2e.Error {
+	f := facts{Kernel: kernel, Memory: p.policy.Limits.Memory.String(), Timeout: p.policy.Timeout.String()}
 	var start *sandbox.StartError
 	switch {
 	case context.Cause(ctx) == errDeadline:

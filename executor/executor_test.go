@@ -385,6 +385,22 @@ func (d slowDriver) Capabilities(ctx context.Context) (sandbox.Capabilities, err
 	return d.Driver.Capabilities(ctx)
 }
 
+// A runtime that the engine lacks is named, with those that it has.
+func TestARuntimeThatIsNotThere(t *testing.T) {
+	b := setUp(t, well, func(c *Config) { c.Policy.Runtime = "runsk" })
+	b.Supervisor.cfg.Driver = refusing{b.driver}
+	answer, _ := b.ask(t.Context(), req("free"))
+	if verdict(answer) != "runtime_error/unsupported" || !strings.HasSuffix(answer.Error.Message, `sandbox.runtime is "runsk", and the engine has fake`) {
+		t.Errorf("%s: %v", verdict(answer), answer.Error)
+	}
+}
+
+type refusing struct{ *fake.Driver }
+
+func (refusing) Create(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
+	return nil, fmt.Errorf("unknown runtime: %w", sandbox.ErrUnsupported)
+}
+
 // A cell that speaks the wall itself waits to be told that it may go, and is told at once.
 func TestAFramesCellIsToldToGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

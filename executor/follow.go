@@ -120,8 +120,8 @@ func (f *facts) see(cl *cell) {
 }
 
 // witness notes what the host's kernel counted around the cell. It reads a few files and waits for nobody.
-func (f *facts) witness(cl *cell) {
-	w, ok := cl.box.(sandbox.Witness)
+func (f *facts) witness(box sandbox.Sandbox) {
+	w, ok := box.(sandbox.Witness)
 	if !ok {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 const (
 	creationGrace = 2 * time.Minute    // for what this supervisor does not know of: somebody may still be making it
 	expirySlack   = time.Hour          // past its expiry even what a live supervisor owns is garbage
-	cgroupAge     = 24 * time.Hour     // cgroups carry no expiry; no cell lives so long
+	cgroupAge     = time.Hour          // cgroups carry no expiry: so long after, no container comes into one that has none
 	volumeAge     = 7 * 24 * time.Hour // volumes are a cache by content that all supervisors share
 )
 
@@ -18,7 +18,7 @@ const (
 type standing struct {
 	ours   bool          // it is labelled with our instance
 	inUse  bool          // it is one of our cells, or what belongs to one
-	unseen time.Duration // ours and not in use: for how long we have known that
+	unused time.Duration // ours and not in use: for how long we have known that
 
 	alive, known bool // another owner; see [Owners]
 }
@@ -43,7 +43,7 @@ func garbage(l sandbox.Listed, now time.Time, st standing) judgement {
 		return judgement{odd: "it names no owner"}
 	case st.ours && st.inUse:
 		return judgement{}
-	case st.ours && st.unseen >= creationGrace:
+	case st.ours && st.unused >= creationGrace:
 		return judgement{garbage: "this supervisor does not use it"}
 	case st.ours:
 		return judgement{}

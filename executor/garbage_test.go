@@ -39,20 +39,20 @@ func TestGarbage(t *testing.T) {
 		want judgement
 	}{
 		{"ours in use", thing("cell", "me", in(time.Minute)), standing{ours: true, inUse: true}, judgement{}},
-		{"ours in use, expired long ago", thing("cell", "me", in(-48*time.Hour)), standing{ours: true, inUse: true, unseen: time.Hour}, judgement{}},
-		{"ours, just seen", thing("cell", "me", in(time.Minute)), standing{ours: true, unseen: creationGrace - 1}, judgement{}},
+		{"ours in use, expired long ago", thing("cell", "me", in(-48*time.Hour)), standing{ours: true, inUse: true, unused: time.Hour}, judgement{}},
+		{"ours, just seen", thing("cell", "me", in(time.Minute)), standing{ours: true, unused: creationGrace - 1}, judgement{}},
 		{"ours, expired, just seen", thing("fill", "me", in(-48*time.Hour)), standing{ours: true}, judgement{}},
-		{"ours, nobody's", thing("cell", "me", in(time.Hour)), standing{ours: true, unseen: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
-		{"our fill, nobody's", thing("fill", "me", in(time.Hour)), standing{ours: true, unseen: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
-		{"our cgroup, nobody's", thing("cgroup", "me", ""), standing{ours: true, unseen: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
+		{"ours, nobody's", thing("cell", "me", in(time.Hour)), standing{ours: true, unused: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
+		{"our fill, nobody's", thing("fill", "me", in(time.Hour)), standing{ours: true, unused: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
+		{"our cgroup, nobody's", thing("cgroup", "me", ""), standing{ours: true, unused: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
 
 		{"a live one's", thing("cell", "x", in(time.Minute)), live, judgement{}},
 		{"a live one's, expired", thing("cell", "x", in(-expirySlack)), live, judgement{}},
 		{"a live one's, expired long ago", thing("cell", "x", in(-expirySlack-time.Second)), live, judgement{garbage: "it has expired long ago"}},
 		{"a live one's fill, expired", thing("fill", "x", in(-time.Minute)), live, judgement{}},
 		{"a live one's cgroup", thing("cgroup", "x", ""), live, judgement{}},
-		{"a live one's cgroup, a day old", aged(thing("cgroup", "x", ""), cgroupAge), live, judgement{}},
-		{"a live one's cgroup, older than any cell", aged(thing("cgroup", "x", ""), cgroupAge+expirySlack+time.Second), live, judgement{garbage: "it has expired long ago"}},
+		{"a live one's cgroup, an hour old", aged(thing("cgroup", "x", ""), cgroupAge), live, judgement{}},
+		{"a live one's cgroup, two hours old", aged(thing("cgroup", "x", ""), cgroupAge+expirySlack+time.Second), live, judgement{garbage: "it has expired long ago"}},
 
 		{"a dead one's cell", thing("cell", "x", in(time.Hour)), dead, judgement{garbage: "its supervisor is dead"}},
 		{"a dead one's fill", thing("fill", "x", in(time.Hour)), dead, judgement{garbage: "its supervisor is dead"}},
@@ -62,8 +62,8 @@ func TestGarbage(t *testing.T) {
 		{"a stranger's", thing("cell", "x", in(0)), stranger, judgement{}},
 		{"a stranger's, expired", thing("cell", "x", in(-time.Second)), stranger, judgement{garbage: "it has expired, and nobody here owns it"}},
 		{"a stranger's fill, expired", thing("fill", "x", in(-time.Second)), stranger, judgement{garbage: "it has expired, and nobody here owns it"}},
-		{"a stranger's cgroup", aged(thing("cgroup", "x", ""), cgroupAge), stranger, judgement{}},
-		{"a stranger's cgroup, a day old", aged(thing("cgroup", "x", ""), cgroupAge+time.Second), stranger, judgement{garbage: "it has expired, and nobody here owns it"}},
+		{"a stranger's cgroup", aged(thing("cgroup", "x", ""), cgroupAge-time.Second), stranger, judgement{}},
+		{"a stranger's cgroup, an hour old", aged(thing("cgroup", "x", ""), cgroupAge+time.Second), stranger, judgement{garbage: "it has expired, and nobody here owns it"}},
 		{"a stranger's cgroup of no age", sandbox.Listed{Kind: "cgroup", Labels: map[string]string{sandbox.LabelInstance: "x"}}, stranger, judgement{}},
 
 		{"no owner", thing("cell", "", in(-48*time.Hour)), stranger, judgement{odd: "it names no owner"}},

@@ -138,6 +138,9 @@ func TestRecover(t *testing.T) {
 		if _, err := journal.Accept(t.Context(), r, now.Add(-Replay)); err != nil {
 			t.Fatal(err)
 		}
+		if id == "dead" {
+			journal.Say(id, 0, false, json.RawMessage(`{"type":"skill/event","kind":"log","seq":0,"data":{"message":"last words"}}`))
+		}
 		if id == "dead and ended" {
 			settle(&r, json.RawMessage(`{"type":"skill/call/resp","id":"x"}`), nil)
 			if _, err := journal.End(t.Context(), r); err != nil {
@@ -170,6 +173,9 @@ func TestRecover(t *testing.T) {
 		}
 		if strings.HasPrefix(want, "sandbox") {
 			complete(t, id, view, answer)
+		}
+		if id == "dead" && (view.Events != 1 || len(answer.Data.Events) != 1 || answer.Data.Events[0].Data["message"] != "last words") {
+			t.Errorf("what it said is lost: %+v %+v", view, answer.Data.Events)
 		}
 	}
 }

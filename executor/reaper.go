@@ -154,7 +154,7 @@ func (s *Supervisor) standing(l sandbox.Listed, now time.Time, since map[string]
 		if !ok {
 			first = now
 		}
-		since[l.ID], st.unseen = first, now.Sub(first)
+		since[l.ID], st.unused = first, now.Sub(first)
 	case s.cfg.Owners != nil:
 		st.alive, st.known = s.cfg.Owners.Alive(owner)
 	}

@@ -84,16 +84,24 @@ func (c *call) told(from int) (events []a2e.Event, dropped int) {
 	dropped = c.dropped
 	c.mu.Unlock()
 	for _, b := range kept {
-		var ev struct {
-			a2e.Event
-			Data json.RawMessage `json:"data"` // what a cell put there grows twentyfold when it is decoded
-		}
-		if json.Unmarshal(b, &ev) == nil && ev.Seq >= from {
-			ev.Event.Data = relay.Shallow(ev.Data)
-			events = append(events, ev.Event)
+		if ev, ok := eventOf(b); ok && ev.Seq >= from {
+			events = append(events, ev)
 		}
 	}
 	return events, dropped
+}
+
+// eventOf reads an event that was kept. What a cell put into it grows twentyfold when it is decoded, so that stays as it is.
+func eventOf(b json.RawMessage) (a2e.Event, bool) {
+	var ev struct {
+		a2e.Event
+		Data json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(b, &ev) != nil {
+		return a2e.Event{}, false
+	}
+	ev.Event.Data = relay.Shallow(ev.Data)
+	return ev.Event, true
 }
 
 // end sets the answer and wakes whoever waits for it.

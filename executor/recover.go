@@ -63,9 +63,14 @@ func lostWithSupervisor() *a2e.Error {
 // request sent again gets this answer: whether the skill ran is not known, so it does not run twice.
 func (s *Supervisor) bury(ctx context.Context, r control.Record, fail *a2e.Error, again bool) (control.Record, error) {
 	answer := answerTo(r.ID, r.ReqID, r.Skill, 0, fail)
-	if s.cfg.EmbedEvents {
-		if kept, err := s.journal.Events(ctx, r.ID, 0); err == nil {
-			answer.Data.Events = eventsOf(kept, keepEvents, keepEventBytes)
+	kept, err := s.journal.Events(ctx, r.ID, 0)
+	if err != nil {
+		return r, err
+	}
+	if events := eventsOf(kept, keepEvents, keepEventBytes); len(events) > 0 {
+		r.Events = max(r.Events, events[len(events)-1].Seq+1)
+		if s.cfg.EmbedEvents {
+			answer.Data.Events = events
 		}
 	}
 	raw, err := json.Marshal(answer)
@@ -81,11 +86,10 @@ func (s *Supervisor) bury(ctx context.Context, r control.Record, fail *a2e.Error
 func eventsOf(kept []json.RawMessage, most, bytes int) []a2e.Event {
 	var events []a2e.Event
 	for _, b := range kept {
-		var ev a2e.Event
 		if bytes -= len(b); bytes < 0 || len(events) == most {
 			break
 		}
-		if decode(b, &ev) == nil {
+		if ev, ok := eventOf(b); ok {
 			events = append(events, ev)
 		}
 	}

@@ -82,17 +82,21 @@ func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record
 // insist journals an answer that has been given already, until it is or the supervisor gives up.
 func (s *Supervisor) insist(r control.Record) {
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
+		last := false
 		select {
 		case <-time.After(wait):
 		case <-s.base.Done():
-			s.log.Error("an answer was given and never journalled", "call", r.ID)
-			return
+			last = true
 		}
-		ctx, cancel := context.WithTimeout(s.base, journalLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), journalLimit)
 		_, err := s.journal.End(ctx, r)
 		cancel()
-		if err == nil {
+		switch {
+		case err == nil:
 			s.log.Info("an answer is journalled at last", "call", r.ID)
+			return
+		case last:
+			s.log.Error("an answer was given and never journalled", "call", r.ID, "error", err)
 			return
 		}
 	}

@@ -3,12 +3,17 @@ package integration
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/hotcell/hotcell/internal/doctor"
 	owners "github.com/hotcell/hotcell/internal/instance"
+	"github.com/hotcell/hotcell/internal/testutil"
+	"github.com/hotcell/hotcell/internal/testutil/engineproxy"
+	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
 )
 
@@ -104,5 +109,55 @@ func TestDoctorOfAWrongRuntime(t *testing.T) {
 	}
 	if exit != 1 {
 		t.Errorf("exit %d", exit)
+	}
+}
+
+// The same program says of a process that is not in a cell how little confines it.
+func TestAProbeOutsideOfACellFails(t *testing.T) {
+	testutil.Require(t, "linux")
+	runner := testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell-runner")
+	out, err := exec.Command(runner, wall.ProbeFlag).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := new(wall.Probe)
+	if err := json.Unmarshal(out, probe); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	report := doctor.Examine(doctor.Facts{
+		Settings: doctor.Settings{MinUID: 65600, MaxUID: 66599}, Engine: &sandbox.EngineFacts{},
+		Cell: doctor.Cell{Probe: probe, Want: doctor.Limits{Memory: 64 << 20, PIDs: 48, CPU: 500, Files: 128}},
+	})
+	for _, id := range []string{"cell-user", "cell-files", "cell-limits", "cell-calls", "controls"} {
+		if c := report.Check(id); c.Level != doctor.Fail {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// An engine that makes no cells costs doctor no half a minute, and it says what hangs.
+func TestDoctorOfAnEngineThatHangs(t *testing.T) {
+	bin := binary(t)
+	proxy := engineproxy.New(t, "")
+	t.Setenv("DOCKER_HOST", proxy.Host())
+	proxy.Inject(engineproxy.Rule{Method: "GET", Path: "/info", Fault: engineproxy.Fault{Silent: true}})
+	report, exit := examined(t, bin) // which gives up after a minute
+	if c := report.Check("engine"); exit != 1 || c.Level != doctor.Fail || !strings.Contains(c.Hint, "hangs") {
+		t.Errorf("exit %d, %+v", exit, c)
+	}
+}
+
+// What an engine says about itself does not steer a terminal.
+func TestDoctorOfAnEngineThatLies(t *testing.T) {
+	bin := binary(t)
+	proxy := engineproxy.New(t, "")
+	t.Setenv("DOCKER_HOST", proxy.Host())
+	evil := regexp.MustCompile(`"(ServerVersion|OperatingSystem|KernelVersion|LoggingDriver)":"`)
+	proxy.Inject(engineproxy.Rule{Method: "GET", Path: "/info", Fault: engineproxy.Fault{Edit: func(b []byte) []byte {
+		return evil.ReplaceAll(b, []byte(`"$1":"\u001b]0;x\u0007\u001b[2J\r\n✗ evil\u202e`))
+	}}})
+	r := command(t, bin, "", "doctor")
+	if strings.ContainsAny(r.stdout, "\x1b\x07\r\u202e") || strings.Contains(r.stdout, "\n✗ evil") || !strings.Contains(r.stdout, "evil") {
+		t.Errorf("exit %d: %q", r.exit, r.stdout)
 	}
 }

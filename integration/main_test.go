@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,22 +98,23 @@ func leftovers(before map[string]bool) error {
 		case l.Kind != "volume" && l.Labels[sandbox.LabelInstance] == instance:
 			return fmt.Errorf("%s %s is %s", l.Kind, l.Name, l.State)
 		case l.Kind == "volume" && !before[l.ID]:
-			if err := remove(l.ID); err != nil {
-				return fmt.Errorf("volume %s: %w", l.Name, err) // in use: a cell is left
-			}
+			_ = remove(l.ID) // in use: by another's cell, for those of this run are looked for here too
 		}
 	}
-	if left := groupsLeft(); len(left) > 0 {
+	if left := groupsLeft(""); len(left) > 0 {
 		return fmt.Errorf("control groups %v", left)
 	}
 	return nil
 }
 
-// groupsLeft are the control groups of this run in all trees.
-func groupsLeft() []string {
-	left, _ := filepath.Glob("/sys/fs/cgroup/*" + groups)
-	unified, _ := filepath.Glob("/sys/fs/cgroup" + groups)
-	return append(left, unified...)
+// groupsLeft are the control groups of this run in all trees, at its root ("") or below it ("/*", "/*/*").
+func groupsLeft(level string) []string {
+	left, _ := filepath.Glob("/sys/fs/cgroup/*" + groups + level)
+	unified, _ := filepath.Glob("/sys/fs/cgroup" + groups + level)
+	return slices.DeleteFunc(append(left, unified...), func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || !info.IsDir()
+	})
 }
 
 func remove(id string) error {

@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/hotcell/hotcell/images"
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/doctor"
@@ -19,8 +21,10 @@ import (
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
 
-// askLimit bounds one question to an engine, so that its own words say what hangs.
-const askLimit = 5 * time.Second
+const (
+	askLimit   = 5 * time.Second // for one question to an engine, so that its own words say what hangs
+	closeLimit = 2 * time.Second // for clients of an engine that may hang; the process ends next
+)
 
 // gather asks this host and its engine all that `hotcell doctor` judges.
 func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Facts {
@@ -37,13 +41,23 @@ func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Fa
 			Host:   host, Owners: owners,
 		})
 	}
-	// An engine that hangs may keep its clients from closing; the process ends next.
-	defer func() { go func() { _ = errors.Join(store.Close(), driver.Close()) }() }()
+	defer within(closeLimit, func() { _ = errors.Join(store.Close(), driver.Close()) })
 	try := trial{cfg: cfg, driver: driver, store: store, instance: id, log: log}
 	return doctor.Gather(ctx, set, doctor.Sources{
 		Engine: driver.Inspect, Host: host, Owners: owners,
-		Image: func(ctx context.Context, kind, ref string) doctor.Image { return defaultImage(ctx, store, kind, ref) },
-		Cell:  try.cell, Things: driver.List, Volumes: driver.VolumeBytes,
+		Image: func(ctx context.Context, ref string) doctor.Image {
+			img := defaultImage(ctx, store, ref)
+			if err := cfg.Policy.Images.Check(ref); err != nil {
+				img.Refused = err.Error()
+			}
+			return img
+		},
+		Cell: try.cell,
+		Groups: func(ctx context.Context) string {
+			_, _ = driver.Capabilities(ctx) // by which it learns what engine it has
+			return driver.CgroupOff()
+		},
+		Things: driver.List, Volumes: driver.VolumeBytes,
 	})
 }
 
@@ -62,7 +76,7 @@ func adapters(id string, log *slog.Logger) (*docker.Driver, *imagesdocker.Store,
 func doctorSettings(cfg *config.Config, runners fs.FS) doctor.Settings {
 	set := doctor.Settings{
 		Runtime: cfg.Sandbox.Runtime, MaxCells: cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
-		Images: cfg.Images.Defaults, NeverPull: cfg.Policy.Images.Pull == "never",
+		Images: cfg.Images.Defaults, NeverPull: cfg.Policy.Images.Pull == images.PullNever,
 		DataDir: cfg.DataDir, Socket: cfg.Socket,
 		MinUID: compile.MinUID, MaxUID: compile.MaxUID, DefaultMemory: int64(policies.DefaultMemory),
 	}
@@ -75,16 +89,34 @@ func doctorSettings(cfg *config.Config, runners fs.FS) doctor.Settings {
 	return set
 }
 
-func defaultImage(ctx context.Context, store *imagesdocker.Store, kind, ref string) doctor.Image {
-	img, err := store.Resolve(ctx, ref, "never")
-	if err != nil {
-		return doctor.Image{Kind: kind, Ref: ref, Why: whyNoImage(err)}
+func defaultImage(ctx context.Context, store *imagesdocker.Store, ref string) doctor.Image {
+	img, err := store.Resolve(ctx, ref, images.PullNever)
+	var gone *images.UnavailableError
+	switch {
+	case errors.As(err, &gone):
+		why, _, _ := strings.Cut(gone.Why, ", and the pull policy")
+		return doctor.Image{Why: why}
+	case err != nil:
+		return doctor.Image{Failed: plainEngine(err.Error())}
 	}
-	return doctor.Image{Kind: kind, Ref: ref, ID: img.ID, Size: img.Size}
+	return doctor.Image{ID: img.ID, Size: img.Size}
 }
 
 // exists reports whether a folder is there.
 func exists(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.IsDir()
+}
+
+// within does something, and stops to wait for it at the limit.
+func within(limit time.Duration, do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
 }

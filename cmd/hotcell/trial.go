@@ -47,14 +47,17 @@ type trial struct {
 func (t trial) cell(ctx context.Context, defaults []doctor.Image) doctor.Cell {
 	const hint = "'make image' in hotcell's sources builds an image for skills"
 	for _, img := range defaults {
-		if img.ID != "" {
+		switch {
+		case img.ID != "":
 			return t.in(ctx, img.Ref, img.ID)
+		case img.Failed != "":
+			return doctor.Cell{Skipped: "nobody knows which images are there", Hint: "see 'images'"}
 		}
 	}
 	img, err := t.store.Smallest(ctx)
 	switch {
 	case err != nil:
-		return doctor.Cell{Skipped: "no image of images.defaults is there, and others can't be listed: " + err.Error(), Hint: hint}
+		return doctor.Cell{Skipped: "no image of images.defaults is there, and others can't be listed: " + plainEngine(err.Error()), Hint: hint}
 	case img.ID == "":
 		return doctor.Cell{Skipped: "the engine has no image", Hint: hint}
 	}
@@ -68,7 +71,7 @@ func (t trial) cell(ctx context.Context, defaults []doctor.Image) doctor.Cell {
 func (t trial) in(ctx context.Context, ref, id string) doctor.Cell {
 	began := time.Now()
 	skill := trialSkill(id)
-	effective, err := policies.Narrow(t.cfg.OperatorPolicy(), skill.Policy, policies.Policy{})
+	effective, err := policies.Narrow(t.policy(), skill.Policy, policies.Policy{})
 	if err != nil {
 		return doctor.Cell{Failed: err.Error()}
 	}
@@ -83,6 +86,14 @@ func (t trial) in(ctx context.Context, ref, id string) doctor.Cell {
 	}
 }
 
+// policy is the operator's without limits: those of the trial are what its program needs, and whether they hold is what it
+// tells.
+func (t trial) policy() policies.Policy {
+	p := t.cfg.OperatorPolicy()
+	p.Limits = policies.Limits{}
+	return p
+}
+
 // call makes a supervisor for one call, and returns what the cell saw and where the facts about its end came from. As a
 // supervisor it has a file in the data folder, if that is there: should this process be killed, another one removes its
 // cell.
@@ -90,8 +101,7 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 	cfg := executor.Config{
 		Driver: t.driver, Images: t.store, Skills: oneSkill{skill},
 		Runner: func(arch string) (sandbox.Tree, error) { return runnerTree(embedded, arch) },
-		Policy: t.cfg.OperatorPolicy(), Pull: images.PullNever,
-		MaxCells: 1, MaxMemory: int64(t.cfg.Sandbox.MaxMemory),
+		Policy: t.policy(), Pull: images.PullNever, MaxCells: 1,
 		Instance: t.instance, Host: hostID(), RunDir: runDir(t.cfg), Log: t.log,
 	}
 	if exists(t.cfg.DataDir) {
@@ -110,9 +120,16 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 		if drained := supervisor.Drain(op); drained != nil && err == nil {
 			err = errors.New("it ran, but did not go away")
 		}
+		if err != nil {
+			t.tidy(op)
+		}
 	}()
 	resp := supervisor.Call(ctx, a2e.Caller{Door: "doctor"}, &a2e.CallRequest{Name: skill.Name}, unheard)
-	if e := failure(resp); e != nil {
+	switch e := failure(resp); {
+	case e == nil:
+	case e.Code == a2e.Timeout:
+		return nil, "", fmt.Errorf("it was not made, started and done within %s", trialLimit)
+	default:
 		return nil, "", errors.New(string(e.Code) + ": " + plainEngine(e.Message))
 	}
 	if calls, err := supervisor.List(ctx, 1); err == nil && len(calls) == 1 {
@@ -120,6 +137,26 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 	}
 	probe, err = probeOf(resp.Data.Data)
 	return probe, source, err
+}
+
+// tidy removes what a call that failed has left: an engine may finish a cell whose maker has stopped to wait for it.
+func (t trial) tidy(ctx context.Context) {
+	for _, pause := range []time.Duration{0, 500 * time.Millisecond, time.Second} {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		all, err := t.driver.List(ctx)
+		if err != nil {
+			return
+		}
+		for _, l := range all {
+			if l.Labels[sandbox.LabelInstance] == t.instance && l.Kind != "volume" {
+				_ = t.driver.Remove(ctx, l.ID) // or whoever sweeps next
+			}
+		}
+	}
 }
 
 var unheard = a2e.EventWriterFunc(func(context.Context, *a2e.Event) error { return nil })
@@ -165,14 +202,4 @@ func (o oneSkill) Find(name string) (*skills.Skill, string) {
 		return o.skill, ""
 	}
 	return nil, ""
-}
-
-// whyNoImage is why an image is not there, without its name.
-func whyNoImage(err error) string {
-	var gone *images.UnavailableError
-	if errors.As(err, &gone) {
-		why, _, _ := strings.Cut(gone.Why, ", and the pull policy")
-		return why
-	}
-	return plainEngine(err.Error())
 }

@@ -1,14 +1,14 @@
 package relay
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
+	"io"
 	"math"
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/wall"
 )
 
 // Bounds of an artifact's words. A name or type that is longer is no file's.
@@ -35,62 +35,23 @@ func (e event) message(reqID string) *a2e.Event {
 	}
 }
 
-// pack appends the event to b as one record: number, time, and three texts with their lengths in front.
-func (e event) pack(b []byte) []byte {
-	var data bytes.Buffer
-	enc := json.NewEncoder(&data)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(e.data) != nil {
-		data.Reset() // what came out of valid JSON always encodes
-		data.WriteString("{}")
-	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(e.seq))
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(e.at))
-	for _, text := range [][]byte{[]byte(e.id), []byte(e.kind), data.Bytes()} {
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
-		b = append(b, text...)
-	}
-	return b
-}
-
-// unpack reads the record that b begins with.
-func unpack(b []byte) (e event, rest []byte) {
-	e.seq = int(binary.LittleEndian.Uint32(b))
-	e.at = math.Float64frombits(binary.LittleEndian.Uint64(b[4:]))
-	rest = b[12:]
-	next := func() (text []byte) {
-		n := binary.LittleEndian.Uint32(rest)
-		text, rest = rest[4:4+n], rest[4+n:]
-		return text
-	}
-	e.id, e.kind = string(next()), string(next())
-	e.data = Shallow(next())
-	if pct, ok := e.data["pct"].(json.Number); ok && e.kind == a2e.KindProgress {
-		n, _ := pct.Int64()
-		e.data["pct"] = int(n)
-	}
-	return e, rest
-}
-
-// Shallow decodes the top level of a JSON object. Lists and objects within stay as they are written.
+// Shallow decodes the top level of a JSON object. Lists and objects within stay as they are written; they alias raw.
 func Shallow(raw []byte) map[string]any {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil {
-		return map[string]any{}
-	}
-	data := make(map[string]any, len(members))
-	for key, value := range members {
-		data[key] = value
-		if value[0] == '{' || value[0] == '[' {
-			continue
+	data := map[string]any{}
+	wall.Members(raw, func(key string, value []byte) {
+		switch value[0] {
+		case '{', '[':
+			data[key] = json.RawMessage(value)
+		case '"':
+			data[key] = wall.Text(value)
+		case 'n':
+			data[key] = nil
+		case 't', 'f':
+			data[key] = value[0] == 't'
+		default:
+			data[key] = json.Number(value)
 		}
-		d := json.NewDecoder(bytes.NewReader(value))
-		d.UseNumber()
-		var v any
-		if d.Decode(&v) == nil {
-			data[key] = v
-		}
-	}
+	})
 	return data
 }
 
@@ -181,7 +142,8 @@ func coerceLog(data map[string]any) map[string]any {
 func coerceArtifact(data map[string]any) (string, map[string]any) {
 	name, _ := data["name"].(string)
 	chunk, isText := data["chunk"].(string)
-	if _, err := base64.StdEncoding.DecodeString(chunk); name == "" || len(name) > maxArtifactName || !isText || err != nil {
+	_, err := io.Copy(io.Discard, base64.NewDecoder(base64.StdEncoding, strings.NewReader(chunk))) // checked, not kept
+	if name == "" || len(name) > maxArtifactName || !isText || err != nil {
 		return a2e.KindLog, map[string]any{
 			"level": "warn", "message": "an artifact without a name of at most 255 bytes or with a chunk that is not base64 was dropped",
 		}

@@ -37,9 +37,9 @@ func (o *outbox) put(e event) {
 	o.signal()
 }
 
-// emptied keeps the buffer for the next records, unless one long record has blown it up.
+// emptied keeps the buffer for the next records, unless one of the longest has blown it up.
 func emptied(b []byte) []byte {
-	if cap(b) > 4*spillAt {
+	if cap(b) > 1<<20 {
 		return nil
 	}
 	return b[:0]

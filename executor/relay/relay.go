@@ -30,7 +30,8 @@ type Options struct {
 	Out    int64 // bytes of artifacts
 	Frames bool  // the image has no runner, so cell/exit from it means nothing
 
-	// Keep is told each event, in order, as soon as it is read. It must return at once. Nil: nobody keeps them.
+	// Keep is told each event, in order, as soon as it is read. It must return at once and not hold on to it: its data
+	// lies in the reader's buffer. Nil: nobody keeps them.
 	Keep func(ev *a2e.Event)
 
 	// Deliver takes the events in order, from one goroutine, and may block.

@@ -27,6 +27,7 @@ type row struct {
 	python  string   // a script
 	inputs  fs.FS    // files that are handed in; may be nil
 	seconds int      // the call's deadline; 0: a minute
+	id      string   // of the request; "": one is made
 	needs   []string // parts of this machine beyond the engine, for testutil.Require
 
 	code   a2e.Code // the verdict; "" for success
@@ -79,6 +80,7 @@ func (r *row) request(facts any) *a2e.CallRequest {
 	if facts != nil {
 		req.Arguments["victim"] = facts
 	}
+	req.ID = r.id
 	if r.seconds > 0 {
 		req.Timeout = &r.seconds
 	}
@@ -174,21 +176,6 @@ func held(tries int) func(testing.TB, told) {
 		}
 		for _, name := range r.Through {
 			t.Errorf("%s got through: %s", name, r.Tried[name])
-		}
-	}
-}
-
-// heldWith is [held] that also wants some tries to have ended in one way.
-func heldWith(tries int, want map[string]string) func(testing.TB, told) {
-	return func(t testing.TB, got told) {
-		t.Helper()
-		held(tries)(t, got)
-		var r report
-		got.into(t, &r)
-		for name, how := range want {
-			if r.Tried[name] != how {
-				t.Errorf("%s ended with %q, want %q", name, r.Tried[name], how)
-			}
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (e *exam) cell() {
 	switch {
 	case e.noEngine(id):
 	case c.Failed != "":
-		e.add(id, Fail, "the cell that was to look at itself failed: "+c.Failed, "calls fail the same way: see what the other checks say")
+		e.add(id, Fail, "the cell that was to look at itself failed: "+c.Failed, "calls meet the same: see what the other checks say")
 	case c.Probe == nil:
 		e.add(id, Skip, "not checked: "+c.Skipped, c.Hint)
 	default:

@@ -61,7 +61,7 @@ func reference() Facts {
 			LogDriver: "json-file",
 		},
 		Host: Host{
-			Name: "vm", Kernel: "6.18.44", CorePattern: "core", Cgroups: Cgroups{Version: "1 (hybrid)", Writable: true},
+			Name: "vm", Kernel: "6.18.44", CorePattern: "core",
 			Data:   Folder{Exists: true, Mode: 0o750, Writable: true, Space: Space{Free: 75 << 30, Total: 252 << 30, FreeInodes: 1 << 20, AllInodes: 1 << 24}},
 			Engine: Space{Free: 75 << 30, Total: 252 << 30, FreeInodes: 1 << 20, AllInodes: 1 << 24},
 			Socket: Socket{Usable: true},
@@ -106,7 +106,7 @@ func modern(f *Facts) {
 	e.Security = append(e.Security, sandbox.SecurityOption{Name: "apparmor"}, sandbox.SecurityOption{Name: "cgroupns"})
 	e.LiveRestore = true
 	f.Host.Kernel, f.Host.SysResource, f.Host.CorePattern = e.Kernel, true, "|/usr/share/apport/apport -p%p -s%s"
-	f.Host.Cgroups = Cgroups{Version: "2", Writable: true}
+	f.NoGroups = "the engine's cgroup driver is \"systemd\": groups of hotcell's own need cgroupfs"
 	f.Host.Socket.Exists, f.Host.Socket.IsSocket, f.Host.Socket.Answers = true, true, true
 	f.Cell.Source = sandbox.ConfidenceEngine
 	f.Cell.Probe.Memory += memorySlack
@@ -126,7 +126,7 @@ func rootless(f *Facts) {
 	f.Engine.Security = append(f.Engine.Security, sandbox.SecurityOption{Name: "rootless"})
 	f.Engine.Root = "/home/op/.local/share/docker"
 	f.Host.UID, f.Host.Data.UID = 1000, 1000
-	f.Host.Cgroups = Cgroups{Version: "2", Why: "this process can't write to /sys/fs/cgroup: permission denied"}
+	f.NoGroups = "/sys/fs/cgroup can't be written: permission denied"
 	f.Host.Socket = Socket{Why: "/run: permission denied"}
 	f.Cell = Cell{Image: "hotcell/python:3", Failed: "sandbox_crash: cell did not start: setgroups: invalid argument"}
 }
@@ -135,6 +135,7 @@ func remote(f *Facts) {
 	modern(f)
 	f.Engine.Address, f.Engine.Host, f.Engine.Arch, f.Engine.Took = "tcp://10.0.0.7:2376", "farm7", "arm64", 2600*time.Millisecond
 	f.Engine.Warnings = []string{"WARNING: API is accessible on http://0.0.0.0:2375 without encryption."}
+	f.NoGroups = "the engine is not reached over a unix socket, so it may be on another host"
 	f.Host.Engine = Space{}
 	f.Skew = -8 * time.Second
 }
@@ -196,6 +197,7 @@ func badPlace(f *Facts) {
 	f.Host.Engine.Free = 20 << 20
 	f.Host.Socket = Socket{Exists: true, Usable: true}
 	f.Host.Users = []string{"eve (65700)"}
+	f.Images[1].Failed = "inspect image: no answer from unix:///var/run/docker.sock in time"
 	f.Left.NoOwners = "folder of instances: permission denied"
 	f.Left.Failed = "list containers: no answer from unix:///var/run/docker.sock in time"
 }
@@ -237,6 +239,7 @@ func wrongSettings(f *Facts) {
 	f.Engine.MemoryLimit, f.Engine.PIDsLimit, f.Engine.CPUQuota = false, false, false
 	f.Host.Data.Mode = 0o777
 	f.Host.Socket = Socket{Exists: true, IsSocket: true, Answers: true, OpenToAll: true}
+	f.Images[0].Refused = "image hotcell/python:3: registry docker.io is not allowed (policy.images.registries)"
 	f.Cell = Cell{Skipped: "no cell can run", Hint: "see above"}
 }
 
@@ -319,6 +322,24 @@ func TestNothingIsGoodWithoutAnEngine(t *testing.T) {
 	}
 	if c := r.Check("engine"); c.Level != Fail || !strings.Contains(c.Hint, "start it") {
 		t.Errorf("%+v", c)
+	}
+}
+
+// A cell that fails for another reason is not laid at the door of the engine's user ids.
+func TestUserIDsAreBlamedForTheirOwnFaultsAlone(t *testing.T) {
+	for words, want := range map[string]Level{
+		"sandbox_crash: cell did not start: setgroups: invalid argument":                                      Fail,
+		"unable to setup user: cannot set uid to unmapped user in user namespace":                             Fail,
+		"runtime_error: create container: engine warns: Your kernel does not support swap limit capabilities": Warn,
+		"timeout: the skill did not finish within 10s":                                                        Warn,
+	} {
+		f := reference()
+		rootless(&f)
+		f.Cell.Failed = words
+		r := Examine(f)
+		if c := r.Check("rootless"); c.Level != want {
+			t.Errorf("%s: %+v", words, c)
+		}
 	}
 }
 

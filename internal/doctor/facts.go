@@ -17,6 +17,7 @@ type Facts struct {
 	Host     Host
 	Images   []Image
 	Cell     Cell
+	NoGroups string // why there are no cgroups of hotcell's own around cells, from which the kernel's evidence comes
 	Left     Left
 }
 
@@ -38,19 +39,11 @@ type Host struct {
 	Name, Kernel string
 	UID          int
 	CorePattern  string
-	SysResource  bool // this process may have CAP_SYS_RESOURCE
-	Cgroups      Cgroups
+	SysResource  bool     // this process may have CAP_SYS_RESOURCE
 	Users        []string // accounts within the range of the cells' ids
 	Data         Folder
 	Engine       Space // of the engine's own folder, where it is on this host
 	Socket       Socket
-}
-
-// Cgroups says whether this process can make cgroups of its own, from which the kernel's evidence comes.
-type Cgroups struct {
-	Version  string // "1", "1 (hybrid)", "2", "" where there is none
-	Writable bool
-	Why      string // why not
 }
 
 // Folder is the data folder, or what there is of it.
@@ -85,6 +78,8 @@ type Image struct {
 	ID        string // "" where it is not there
 	Size      int64
 	Why       string // why it is not to be had
+	Failed    string // why nobody knows
+	Refused   string // what policy.images says against it
 }
 
 // Cell is the one cell that looked at itself.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,8 +27,9 @@ var errTotal = errors.New("the time for all checks was used up")
 type Sources struct {
 	Engine  func(context.Context) (sandbox.EngineFacts, error)
 	Host    func(ctx context.Context, engineRoot string) Host // engineRoot: "" where the engine is not on this host
-	Image   func(ctx context.Context, kind, ref string) Image
+	Image   func(ctx context.Context, ref string) Image
 	Cell    func(ctx context.Context, images []Image) Cell // one cell, in one of the images that are there
+	Groups  func(ctx context.Context) string               // why there are no cgroups around cells; asked after the cell
 	Things  func(context.Context) ([]sandbox.Listed, error)
 	Volumes func(context.Context) (map[string]int64, error)
 	Owners  func() ([]instance.Info, error)
@@ -58,6 +60,10 @@ func Gather(ctx context.Context, set Settings, from Sources) Facts {
 	f.left(ctx, from)
 	f.images(ctx, from)
 	f.cell(ctx, from)
+	f.NoGroups, err = bounded(ctx, askLimit, func(ctx context.Context) (string, error) { return from.Groups(ctx), nil })
+	if err != nil {
+		f.NoGroups = reason(err)
+	}
 	return f
 }
 
@@ -66,7 +72,7 @@ func (f *Facts) owners(from Sources) {
 	owners, err := from.Owners()
 	f.Left.Owners = owners
 	if err != nil {
-		f.Left.NoOwners = err.Error()
+		f.Left.NoOwners = reason(err)
 	}
 }
 
@@ -77,7 +83,7 @@ func (f *Facts) left(ctx context.Context, from Sources) {
 		things, err := bounded(ctx, askLimit, from.Things)
 		f.Left.Things = things
 		if err != nil {
-			f.Left.Failed = err.Error()
+			f.Left.Failed = reason(err)
 		}
 	})
 	both.Go(func() {
@@ -94,14 +100,26 @@ func (f *Facts) images(ctx context.Context, from Sources) {
 		kinds = append(kinds, kind)
 	}
 	slices.Sort(kinds)
+	asked := map[string]Image{}
 	for _, kind := range kinds {
 		ref := f.Settings.Images[kind]
-		img, err := bounded(ctx, askLimit/2, func(ctx context.Context) (Image, error) { return from.Image(ctx, kind, ref), nil })
-		if err != nil {
-			img = Image{Kind: kind, Ref: ref, Why: err.Error()}
+		img, before := asked[ref]
+		if !before {
+			var err error
+			img, err = bounded(ctx, askLimit, func(ctx context.Context) (Image, error) { return from.Image(ctx, ref), nil })
+			if err != nil {
+				img.Failed = reason(err)
+			}
+			asked[ref] = img
 		}
+		img.Kind, img.Ref = kind, ref
 		f.Images = append(f.Images, img)
 	}
+}
+
+// reason is an error without the category that drivers put behind their own words.
+func reason(err error) string {
+	return strings.TrimSuffix(err.Error(), ": "+sandbox.ErrUnavailable.Error())
 }
 
 func (f *Facts) cell(ctx context.Context, from Sources) {
@@ -111,7 +129,7 @@ func (f *Facts) cell(ctx context.Context, from Sources) {
 	}
 	cell, err := bounded(ctx, cellLimit, func(ctx context.Context) (Cell, error) { return from.Cell(ctx, f.Images), nil })
 	if err != nil {
-		cell = Cell{Failed: err.Error()}
+		cell = Cell{Failed: reason(err)}
 	}
 	f.Cell = cell
 }

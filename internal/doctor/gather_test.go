@@ -16,12 +16,11 @@ import (
 func answering() Sources {
 	f := reference()
 	return Sources{
-		Engine: func(context.Context) (sandbox.EngineFacts, error) { return *f.Engine, nil },
-		Host:   func(context.Context, string) Host { return f.Host },
-		Image: func(_ context.Context, kind, ref string) Image {
-			return Image{Kind: kind, Ref: ref, ID: "sha256:1", Size: 1}
-		},
+		Engine:  func(context.Context) (sandbox.EngineFacts, error) { return *f.Engine, nil },
+		Host:    func(context.Context, string) Host { return f.Host },
+		Image:   func(context.Context, string) Image { return Image{ID: "sha256:1", Size: 1} },
 		Cell:    func(context.Context, []Image) Cell { return f.Cell },
+		Groups:  func(context.Context) string { return "" },
 		Things:  func(context.Context) ([]sandbox.Listed, error) { return nil, nil },
 		Volumes: func(context.Context) (map[string]int64, error) { return map[string]int64{}, nil },
 		Owners:  func() ([]instance.Info, error) { return nil, nil },
@@ -67,12 +66,13 @@ func TestWhoeverHangs(t *testing.T) {
 		"volumes": func(s *Sources) {
 			s.Volumes = func(context.Context) (map[string]int64, error) { hang(); return nil, nil }
 		},
-		"image": func(s *Sources) { s.Image = func(context.Context, string, string) Image { hang(); return Image{} } },
-		"cell":  func(s *Sources) { s.Cell = func(context.Context, []Image) Cell { hang(); return Cell{} } },
+		"image":  func(s *Sources) { s.Image = func(context.Context, string) Image { hang(); return Image{} } },
+		"cell":   func(s *Sources) { s.Cell = func(context.Context, []Image) Cell { hang(); return Cell{} } },
+		"groups": func(s *Sources) { s.Groups = func(context.Context) string { hang(); return "" } },
 		"all but the engine": func(s *Sources) {
 			s.Things = func(context.Context) ([]sandbox.Listed, error) { hang(); return nil, nil }
 			s.Volumes = func(context.Context) (map[string]int64, error) { hang(); return nil, nil }
-			s.Image = func(context.Context, string, string) Image { hang(); return Image{} }
+			s.Image = func(context.Context, string) Image { hang(); return Image{} }
 			s.Cell = func(context.Context, []Image) Cell { hang(); return Cell{} }
 		},
 	} {

@@ -27,7 +27,6 @@ func LookAround(ctx context.Context, root string, set Settings, engineRoot strin
 		Kernel: line(at("/proc/sys/kernel/osrelease")), Name: line(at("/proc/sys/kernel/hostname")), UID: os.Geteuid(),
 		CorePattern: line(at("/proc/sys/kernel/core_pattern")),
 		SysResource: hasCapability(read(at("/proc/self/status")), capSysResource),
-		Cgroups:     lookAtCgroups(at("/sys/fs/cgroup"), read(at("/proc/self/mountinfo"))),
 		Users:       accounts(read(at("/etc/passwd")), set.MinUID, set.MaxUID),
 		Data:        lookAtFolder(set.DataDir),
 		Socket:      lookAtSocket(ctx, set.Socket),
@@ -74,45 +73,6 @@ func hasCapability(status string, which uint) bool {
 		}
 	}
 	return false
-}
-
-// lookAtCgroups says which version there is and whether a cgroup could be made. mounts is a mountinfo table as seen by
-// this process; dir is where cgroups are mounted.
-func lookAtCgroups(dir, mounts string) Cgroups {
-	version, at := cgroupVersion(mounts)
-	if version == "" {
-		return Cgroups{Why: "no cgroups are mounted here"}
-	}
-	place := filepath.Join(dir, at)
-	if err := syscall.Access(place, mayWrite); err != nil {
-		return Cgroups{Version: version, Why: "this process can't write to " + place + ": " + err.Error()}
-	}
-	return Cgroups{Version: version, Writable: true}
-}
-
-// cgroupVersion reads a mountinfo table: which version holds the memory controller, and where below the usual place.
-func cgroupVersion(mounts string) (version, at string) {
-	const usual = "/sys/fs/cgroup"
-	unified := false
-	for l := range strings.Lines(mounts) {
-		mount, source, _ := strings.Cut(l, " - ")
-		fields, kind := strings.Fields(mount), strings.Fields(source)
-		if len(fields) < 5 || len(kind) < 3 {
-			continue
-		}
-		switch {
-		case kind[0] == "cgroup2" && fields[4] == usual:
-			return "2", ""
-		case kind[0] == "cgroup2":
-			unified = true
-		case kind[0] == "cgroup" && strings.Contains(","+kind[2]+",", ",memory,"):
-			version, at = "1", strings.TrimPrefix(fields[4], usual)
-		}
-	}
-	if version == "1" && unified {
-		version = "1 (hybrid)"
-	}
-	return version, at
 }
 
 // accounts returns the accounts of a password file that have an id of the range.

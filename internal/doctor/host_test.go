@@ -4,7 +4,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,26 +21,18 @@ func write(t *testing.T, root, name, text string) {
 	}
 }
 
-const hybrid = `26 22 0:23 / /sys/fs/cgroup rw - tmpfs cgroup rw
-27 26 0:24 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu
-30 26 0:27 / /sys/fs/cgroup/memory rw,nosuid shared:12 - cgroup cgroup rw,memory
-35 26 0:32 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
-`
-
 func TestLookAround(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "proc/sys/kernel/osrelease", "6.18.44\n")
 	write(t, root, "proc/sys/kernel/hostname", "vm\n")
 	write(t, root, "proc/sys/kernel/core_pattern", "|/bin/dump %p\n")
 	write(t, root, "proc/self/status", "Name:\tx\nCapBnd:\t000001fffeffffff\n")
-	write(t, root, "proc/self/mountinfo", hybrid)
-	write(t, root, "sys/fs/cgroup/memory/tasks", "")
 	write(t, root, "etc/passwd", "root:x:0:0::/:/bin/sh\nbroken\neve:x:65700:1::/:/bin/sh\nmax:x:66600:1::/:/bin/sh\n")
 	set := Settings{MinUID: 65600, MaxUID: 66599, DataDir: filepath.Join(root, "not/there/yet"), Socket: filepath.Join(root, "run/s")}
 	h := LookAround(t.Context(), root, set, root)
 	want := Host{
 		Name: "vm", Kernel: "6.18.44", UID: os.Geteuid(), CorePattern: "|/bin/dump %p", Users: []string{"eve (65700)"},
-		Cgroups: Cgroups{Version: "1 (hybrid)", Writable: true}, Data: Folder{Writable: true}, Socket: Socket{Usable: true},
+		Data: Folder{Writable: true}, Socket: Socket{Usable: true},
 	}
 	if h.Engine.Total == 0 || h.Data.Space.Total == 0 {
 		t.Errorf("no word of free space: %+v", h)
@@ -52,21 +43,6 @@ func TestLookAround(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(filepath.Join(root, "not")); left != nil {
 		t.Error("looking made a folder")
-	}
-}
-
-func TestCgroupVersion(t *testing.T) {
-	for _, tt := range []struct{ name, mounts, version, at string }{
-		{"hybrid", hybrid, "1 (hybrid)", "/memory"},
-		{"v1", strings.Replace(hybrid, "cgroup2 cgroup2", "tmpfs x", 1), "1", "/memory"},
-		{"joined", "30 26 0:27 / /sys/fs/cgroup/cpu,memory rw - cgroup cgroup rw,cpu,memory\n", "1", "/cpu,memory"},
-		{"v2", "30 26 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n", "2", ""},
-		{"none", "30 26 0:27 / / rw - ext4 /dev/vda rw\n", "", ""},
-		{"garbage", "- \n - - -\n30 26", "", ""},
-	} {
-		if version, at := cgroupVersion(tt.mounts); version != tt.version || at != tt.at {
-			t.Errorf("%s: %q at %q", tt.name, version, at)
-		}
 	}
 }
 

@@ -18,29 +18,27 @@ func (e *exam) cgroups() {
 	e.either("cgroup", !none, found, found, Fail, "cells can't be limited without cgroups: for a rootless engine set up cgroup version 2 with systemd and delegation")
 }
 
-// evidence: where the truth about a death for memory comes from. The cell's own end shows it; where none ran, what this
-// host is like says whether it could come from the kernel.
+// evidence: where the truth about a death for memory comes from. Only a cell's own end shows that it is the kernel.
 func (e *exam) evidence() {
-	const id, otherwise = "evidence", "verdicts of out_of_memory rest on the engine's and the runner's word: the kernel's counters can't be read"
+	const (
+		id        = "evidence"
+		otherwise = "the engine's and the runner's word decides what ran out of memory, not the kernel's counters: "
+		hint      = "where verdicts of out_of_memory must be certain run hotcell as root on the engine's host, and the engine as root with cgroup driver cgroupfs"
+	)
 	if e.noEngine(id) {
 		return
 	}
-	c, cell := e.facts.Host.Cgroups, e.facts.Cell
+	cell := e.facts.Cell
+	why, _, _ := strings.Cut(e.facts.NoGroups, ": run hotcell as root") // the hint says so too
 	switch {
 	case cell.Probe != nil && cell.Source == sandbox.ConfidenceKernel:
-		e.ok(id, "the kernel's: its counters were read at the cell's end (cgroup version %s)", word(c.Version))
-	case !e.facts.local():
-		e.add(id, Warn, otherwise+", since the engine is not on this host", "run hotcell on the engine's host where they must be certain")
-	case !c.Writable:
-		e.add(id, Warn, otherwise+": "+c.Why, "run hotcell as root, or give it a delegated cgroup")
-	case e.rootlessEngine():
-		e.add(id, Warn, otherwise+", since a rootless engine has cgroups elsewhere", "use an engine that runs as root where they must be certain")
-	case e.facts.Engine.CgroupDriver != "cgroupfs":
-		e.add(id, Warn, otherwise+", since the engine's cgroup driver is "+word(e.facts.Engine.CgroupDriver), "start the engine with native.cgroupdriver=cgroupfs where they must be certain")
+		e.ok(id, "the kernel's: its counters were read at the cell's end")
+	case why != "":
+		e.add(id, Warn, otherwise+why, hint)
 	case cell.Probe != nil:
-		e.add(id, Warn, otherwise+", though this process could make cgroups", "'hotcell run' says why when it warns")
+		e.add(id, Warn, otherwise+"they could not be read at the cell's end", hint)
 	default:
-		e.add(id, Skip, "not checked: this process could make cgroups, but no cell has shown that the engine uses them", "")
+		e.add(id, Skip, "nothing speaks against the kernel's counters, but no cell ran", "")
 	}
 }
 

@@ -87,18 +87,30 @@ func (e *exam) images() {
 	if e.noEngine("images") {
 		return
 	}
-	var there, missing []string
+	var there, missing, refused, unknown []string
 	own := false
 	for _, img := range e.facts.Images {
 		text := word(img.Kind) + ": " + word(img.Ref)
-		if img.ID != "" {
+		switch {
+		case img.Refused != "":
+			refused = append(refused, word(img.Kind)+": "+clean(img.Refused, 2*maxWord))
+		case img.Failed != "":
+			unknown = append(unknown, text+": "+clean(img.Failed, 2*maxWord))
+		case img.ID != "":
 			there = append(there, text+" ("+size(img.Size)+")")
-			continue
+		default:
+			missing = append(missing, text+": "+word(img.Why))
+			own = own || strings.HasPrefix(img.Ref, "hotcell/")
 		}
-		missing = append(missing, text+": "+word(img.Why))
-		own = own || strings.HasPrefix(img.Ref, "hotcell/")
 	}
-	if len(missing) == 0 {
+	switch {
+	case len(refused) > 0:
+		e.add("images", Fail, strings.Join(refused, "; "), "skills that name no image can't run: name others in images.defaults, or allow these in policy.images")
+		return
+	case len(unknown) > 0:
+		e.skip("images", "%s", strings.Join(unknown, "; "))
+		return
+	case len(missing) == 0:
 		e.ok("images", "%s", strings.Join(there, "; "))
 		return
 	}

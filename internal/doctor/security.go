@@ -83,9 +83,20 @@ func (e *exam) mapped(id, found string) {
 	switch c := e.facts.Cell; {
 	case c.Probe != nil:
 		e.ok(id, "%s; it maps the ids of cells", found)
-	case c.Failed != "":
-		e.add(id, Fail, found+"; the cell did not start", hint)
+	case unmapped(c.Failed):
+		e.add(id, Fail, found+"; it does not map the ids of cells: "+c.Failed, hint)
 	default:
-		e.add(id, Warn, found+"; whether it maps the ids of cells is not known, since no cell ran", hint)
+		e.add(id, Warn, found+"; whether it maps the ids of cells is not known, since no cell has run", hint)
 	}
+}
+
+// unmapped reports whether a runtime's words say that a user namespace lacks an id.
+func unmapped(words string) bool {
+	for _, w := range []string{"unmapped user", "unmapped group", "setgroups: invalid argument", "setgid: invalid argument", "setuid: invalid argument",
+		"cannot set uid", "cannot set gid"} {
+		if strings.Contains(words, w) {
+			return true
+		}
+	}
+	return false
 }

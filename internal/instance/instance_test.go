@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 func open(t *testing.T, dir, id string) *Instance {
@@ -177,17 +179,26 @@ func TestHostileFolder(t *testing.T) {
 	}
 }
 
+// Another user's file says nothing: who wrote it could name a live supervisor as dead.
 func TestOtherUsersFiles(t *testing.T) {
-	if os.Geteuid() == 0 {
-		info, err := os.Lstat(t.TempDir())
-		if err != nil || !trusted(info) {
-			t.Errorf("root does not trust its own: %v", err)
-		}
-		return
+	testutil.Require(t, "root")
+	dir := t.TempDir()
+	i := open(t, dir, "me")
+	path := filepath.Join(dir, "theirs")
+	if err := errors.Join(os.WriteFile(path, []byte(`{"instance":"theirs"}`), 0o600), os.Chown(path, 65534, 65534)); err != nil {
+		t.Fatal(err)
 	}
-	info, err := os.Lstat("/")
-	if err != nil || trusted(info) {
-		t.Errorf("root's file is trusted: %v", err)
+	if alive, known := i.Alive("theirs"); alive || known {
+		t.Error("it is known")
+	}
+	if all, err := List(dir); err != nil || len(all) != 1 {
+		t.Errorf("listed: %+v, %v", all, err)
+	}
+	if err := i.Forget(func(string) bool { return false }); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != `{"instance":"theirs"}` {
+		t.Errorf("it was touched: %s, %v", b, err)
 	}
 }
 

@@ -76,20 +76,26 @@ func (s *Store) List(ctx context.Context, limit int) ([]control.Call, error) {
 // Events returns events of the call with this id in order, from the sequence number from on. It stops when an answer is
 // large enough, but not before the first.
 func (s *Store) Events(ctx context.Context, id string, from int) ([]json.RawMessage, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT data FROM events WHERE call = (SELECT n FROM calls WHERE id = ?) AND seq >= ?
-		ORDER BY seq LIMIT ?`, id, from, mostInPage)
+	rows, err := s.read.QueryContext(ctx, `SELECT first, data FROM events WHERE call = (SELECT n FROM calls WHERE id = ?) AND last >= ?
+		ORDER BY first`, id, from)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	var events []json.RawMessage
-	for size := 0; size < s.page && rows.Next(); {
+	for size := 0; size < s.page && len(events) < mostInPage && rows.Next(); {
+		var first int
 		var data []byte
-		if err := rows.Scan(&data); err != nil {
+		if err := rows.Scan(&first, &data); err != nil {
 			return nil, err
 		}
-		events = append(events, data)
 		size += len(data)
+		for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+			if first >= from {
+				events = append(events, line)
+			}
+			first++
+		}
 	}
 	return events, rows.Err()
 }

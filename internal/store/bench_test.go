@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -34,4 +35,19 @@ func BenchmarkOpen(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkSay is one event of a skill that floods.
+func BenchmarkSay(b *testing.B) {
+	s := opened(b, Options{})
+	accept(b, s, taken("c1", "r1"))
+	event := json.RawMessage(`{"type":"skill/event","id":"5898a8e6fa794bf988380a4db7eb1527","version":"1.0","ts":1796020629.211,"kind":"log","req_id":"r1","data":{"level":"info","message":"a line of a log as long as most"},"seq":1}`)
+	n := 0
+	for b.Loop() {
+		s.Say("c1", n, false, event)
+		if n++; n%10000 == 0 {
+			flush(b, s)
+		}
+	}
+	flush(b, s)
 }

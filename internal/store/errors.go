@@ -16,7 +16,8 @@ var ErrClosed = errors.New("the journal is closed")
 var (
 	errNotRegular = errors.New("not a regular file")
 	errNewer      = errors.New("written by a newer hotcell")
-	errMigrating  = errors.New("another process has been migrating it for too long")
+	errReplaced   = errors.New("the journal's file was removed or replaced while it was in use: start hotcell again")
+	errOpening    = errors.New("another process has been opening it for too long")
 )
 
 // explain is one line that says which file cannot be used, why, and what to do.
@@ -43,7 +44,7 @@ func advice(err error) string {
 		return "move it away, or " + elsewhere
 	case errors.Is(err, errNewer):
 		return "run that version, or " + elsewhere
-	case errors.Is(err, errMigrating):
+	case errors.Is(err, errOpening):
 		return "end it, or try again"
 	case errors.Is(err, fs.ErrNotExist):
 		return "make its folder, or " + elsewhere
@@ -62,7 +63,7 @@ func advice(err error) string {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
 		return "another process keeps it locked: end that, or try again"
 	case lib.SQLITE_IOERR:
-		return "check the disk, or " + elsewhere
+		return "make room or check the disk, or " + elsewhere
 	}
 	return "move it away, or " + elsewhere
 }

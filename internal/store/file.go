@@ -29,13 +29,29 @@ func prepare(path string) error {
 	case !info.Mode().IsRegular():
 		return errNotRegular
 	case info.Mode().Perm()&0o077 != 0:
-		_ = os.Chmod(path, 0o600) // of another user's file, who decides
+		_ = os.Chmod(path, 0o600) // another user's file is that user's to decide about
+		return nil
+	default: // not opened: closing a descriptor would drop the locks that this process has on the file
+		return nil
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, os.ErrExist): // another process was faster
+		return nil
+	case err != nil:
 		return err
 	}
 	return f.Close()
+}
+
+// present makes sure that the file is the one that was opened. Once it was removed or replaced, what is written goes
+// nowhere, and nobody would notice before the next start.
+func (s *Store) present() error {
+	info, err := os.Stat(s.path)
+	if err != nil || !os.SameFile(info, s.file) {
+		return errReplaced
+	}
+	return nil
 }
 
 // connect opens a pool of connections. Nothing is read or written yet.
@@ -56,9 +72,14 @@ func connect(path, sync string, readOnly bool) (*sql.DB, error) {
 	return sql.Open("sqlite", u.String())
 }
 
-// lock keeps other processes from migrating the same file at the same time. It is a file of its own: a lock on the
-// database itself would be lost with the first descriptor of it that is closed.
+// lockLimit is how long an opening waits for that of another process, which may migrate a large file.
+const lockLimit = time.Minute
+
+// lock lets one process at a time open the file, which may mean to make or to migrate it. The lock is a file of its own:
+// one on the database itself would be lost with the first descriptor of it that is closed.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockLimit)
+	defer cancel()
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -76,7 +97,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, errors.Join(errMigrating, f.Close())
+			return nil, errors.Join(errOpening, f.Close())
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // written.
 func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (earlier *control.Record, err error) {
 	view, err := json.Marshal(r.Call)
-	if err != nil {
+	if err := errors.Join(err, s.present()); err != nil {
 		return nil, err
 	}
 	err = s.ask(ctx, func(tx *sql.Tx) error {
@@ -58,28 +58,4 @@ func (s *Store) End(ctx context.Context, r control.Record) (control.Record, erro
 		return err
 	})
 	return stands, err
-}
-
-// Note journals how far a call is, some time soon.
-func (s *Store) Note(call control.Call) {
-	view, err := json.Marshal(call)
-	if err != nil {
-		return
-	}
-	s.tell(len(view), func(tx *sql.Tx) error {
-		_, err := tx.Stmt(s.stmts.note).Exec(view, call.ID)
-		return err
-	})
-}
-
-// Say journals an event of a call, some time soon, unless events are not kept or too many wait.
-func (s *Store) Say(call string, seq int, artifact bool, event json.RawMessage) {
-	if artifact && s.keep.Artifacts == 0 || !artifact && s.keep.Events == 0 {
-		return
-	}
-	at := s.now().UnixMicro()
-	s.tell(len(event), func(tx *sql.Tx) error {
-		_, err := tx.Stmt(s.stmts.say).Exec(seq, artifact, at, []byte(event), call)
-		return err
-	})
 }

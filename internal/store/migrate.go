@@ -6,7 +6,6 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"github.com/pressly/goose/v3"
 )
@@ -17,22 +16,10 @@ var migrations embed.FS
 // latest is the version of the newest migration, which each leaves in user_version.
 const latest = 1
 
-const migrateLimit = time.Minute
-
-// migrate brings the file to the latest version. A file that is there already costs one look.
-func migrate(ctx context.Context, db *sql.DB, path string) error {
+// migrate brings the file to the latest version. A file that has it costs one look.
+func migrate(ctx context.Context, db *sql.DB) error {
 	done, err := current(ctx, db)
 	if done || err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, migrateLimit)
-	defer cancel()
-	unlock, err := lock(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if done, err = current(ctx, db); done || err != nil { // another process was faster
 		return err
 	}
 	dir, err := fs.Sub(migrations, "migrations")

@@ -8,15 +8,16 @@ import (
 
 // Bounds on what waits to be written.
 const (
-	mostWaiting = 16 << 20 // bytes of events; what comes beyond is dropped
-	batchBytes  = 1 << 20  // of events in one transaction
-	aboardBytes = 64 << 10 // of events in a transaction that somebody waits for
-	opOverhead  = 256      // bytes that an op costs beside its data
+	mostWaiting = 16 << 20  // bytes of events; what comes beyond is dropped
+	batchBytes  = 256 << 10 // of events in one transaction
+	aboardBytes = 64 << 10  // of events in a transaction that somebody waits for
+	opOverhead  = 256       // bytes that an op costs beside its data
 )
 
 // op is one change. Several share a transaction.
 type op struct {
 	do   func(tx *sql.Tx) error // may be run again after a transaction that failed
+	said *words                 // instead of do: what a skill said
 	size int                    // bytes that it holds while it waits
 	late bool                   // nobody waits for it, and it may be dropped
 

@@ -86,6 +86,37 @@ func TestSeveralJournalsOnOneFile(t *testing.T) {
 	}
 }
 
+// Commands come and go while a daemon writes: none of them finds the file locked.
+func TestOpeningsBesideAWriter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hotcell.db")
+	var all sync.WaitGroup
+	for g := range 4 {
+		all.Go(func() {
+			for n := range 10 {
+				s, err := Open(context.Background(), Options{Path: path})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r := taken(fmt.Sprintf("c%d-%d", g, n), fmt.Sprintf("r%d-%d", g, n))
+				if _, err := s.Accept(context.Background(), r, start); err != nil {
+					t.Error(err)
+				}
+				if _, err := s.End(context.Background(), answered(r, "x")); err != nil {
+					t.Error(err)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if calls, err := opened(t, Options{Path: path}).List(t.Context(), 0); err != nil || len(calls) != 40 {
+		t.Errorf("%d calls, %v", len(calls), err)
+	}
+}
+
 // model is what a journal should know of one call.
 type model struct {
 	r     control.Record

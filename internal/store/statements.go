@@ -26,7 +26,7 @@ func (st *statements) prepare(ctx context.Context, db *sql.DB) error {
 			ON CONFLICT (id) DO UPDATE SET view = excluded.view, ended = excluded.ended, again = excluded.again, answer = excluded.answer WHERE ended = 0`},
 		{&st.stands, `SELECT ` + columns + ` FROM calls WHERE id = ?`},
 		{&st.note, `UPDATE calls SET view = ? WHERE id = ? AND ended = 0`},
-		{&st.say, `INSERT OR IGNORE INTO events (call, seq, artifact, at, data) SELECT n, ?, ?, ?, ? FROM calls WHERE id = ?`},
+		{&st.say, `INSERT OR IGNORE INTO events (call, first, last, artifact, at, data) SELECT n, ?, ?, ?, ?, ? FROM calls WHERE id = ?`},
 	} {
 		stmt, err := db.PrepareContext(ctx, s.sql)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 )
@@ -36,6 +37,8 @@ type Store struct {
 	now  func() time.Time
 	log  *slog.Logger
 	page int // bytes of events in one answer
+	path string
+	file os.FileInfo // what was opened there
 
 	write *sql.DB // one connection
 	read  *sql.DB
@@ -51,30 +54,54 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := prepare(opts.Path); err != nil {
 		return nil, explain(opts.Path, err)
 	}
-	s := &Store{keep: opts.Keep, now: opts.Now, log: opts.Log, page: pageLen, queue: newQueue()}
+	s := &Store{keep: opts.Keep, now: opts.Now, log: opts.Log, page: pageLen, path: opts.Path, queue: newQueue()}
 	if s.now == nil {
 		s.now = time.Now
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if err := s.open(ctx, opts.Path, cmp.Or(opts.Sync, "normal")); err != nil {
-		return nil, explain(opts.Path, errors.Join(err, s.closeFiles()))
+	unlock, err := lock(ctx, s.path)
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	defer unlock()
+	if err := s.openPatiently(ctx, cmp.Or(opts.Sync, "normal")); err != nil {
+		return nil, explain(s.path, err)
 	}
 	s.loop.Go(s.run)
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, path, sync string) (err error) {
-	if s.write, err = connect(path, sync, false); err != nil {
+// openPatiently opens the file as soon as nobody closes it any more: who closes it last holds it for a moment, and waiting
+// for that is not SQLite's own business.
+func (s *Store) openPatiently(ctx context.Context, sync string) error {
+	for limit := time.Now().Add(busyLimit); ; time.Sleep(10 * time.Millisecond) {
+		err := s.open(ctx, sync)
+		if err == nil {
+			return nil
+		}
+		_ = s.closeFiles() // the error that counts is the one before
+		s.stmts = statements{}
+		if !busy(err) || time.Now().After(limit) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (s *Store) open(ctx context.Context, sync string) (err error) {
+	if s.file, err = os.Stat(s.path); err != nil {
+		return err
+	}
+	if s.write, err = connect(s.path, sync, false); err != nil {
 		return err
 	}
 	s.write.SetMaxOpenConns(1)
 	s.write.SetMaxIdleConns(1)
-	if err := migrate(ctx, s.write, path); err != nil {
+	if err := migrate(ctx, s.write); err != nil {
 		return err
 	}
-	if s.read, err = connect(path, sync, true); err != nil {
+	if s.read, err = connect(s.path, sync, true); err != nil {
 		return err
 	}
 	s.read.SetMaxOpenConns(readers)
@@ -85,7 +112,7 @@ func (s *Store) open(ctx context.Context, path, sync string) (err error) {
 	return s.stmts.prepare(ctx, s.write)
 }
 
-// probe looks at each table once, so that a file that was cut is noticed before any call is.
+// probe looks at each table once, and asks to write, so that what is wrong with a file is noticed before any call comes.
 func (s *Store) probe(ctx context.Context) error {
 	for _, from := range []string{"calls", "events", "calls INDEXED BY calls_by_request", "calls INDEXED BY calls_by_age", "events INDEXED BY events_by_age"} {
 		var one int
@@ -94,7 +121,11 @@ func (s *Store) probe(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	tx, err := s.write.BeginTx(ctx, nil) // takes the lock for writing, which a file that is read-only refuses
+	if err != nil {
+		return err
+	}
+	return tx.Rollback()
 }
 
 // Close writes what waits and lets the file go. What comes later is refused with [ErrClosed].

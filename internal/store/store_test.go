@@ -290,7 +290,7 @@ func otherData(t *testing.T, path string) {
 func TestAdvice(t *testing.T) {
 	for want, err := range map[string]error{
 		"let this user write": &fs.PathError{Op: "open", Path: "p", Err: fs.ErrPermission},
-		"end it, or try":      errMigrating,
+		"end it, or try":      errOpening,
 		"move it away, or":    errors.New("something else"),
 	} {
 		if text := explain("p", err).Error(); !strings.Contains(text, want) {
@@ -307,10 +307,10 @@ func TestAFailureHurtsNobodyElse(t *testing.T) {
 	s := opened(t, Options{})
 	bad := &op{do: func(*sql.Tx) error { return errors.New("bad") }, done: make(chan error, 1)}
 	good := &op{do: func(tx *sql.Tx) error {
-		_, err := tx.Exec(`INSERT INTO events (call, seq, artifact, at, data) VALUES (1, 1, 0, 0, '')`)
+		_, err := tx.Exec(`INSERT INTO events (call, first, last, artifact, at, data) VALUES (1, 1, 1, 0, 0, '')`)
 		return err
 	}, done: make(chan error, 1)}
-	late := &op{do: nothing, late: true}
+	late := &op{said: &words{call: "c1"}, late: true}
 	s.commit(batch{urgent: []*op{bad, good}, late: []*op{late}})
 	if err := <-bad.done; err == nil {
 		t.Error("the bad one succeeded")
@@ -367,5 +367,92 @@ func TestOverload(t *testing.T) {
 	close(free)
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// Once the disk is full calls are refused, and they go on when there is room again.
+func TestAFullDisk(t *testing.T) {
+	s := opened(t, Options{})
+	accept(t, s, taken("c1", "r1"))
+	var pages int
+	must(t, s.write.QueryRow("PRAGMA page_count").Scan(&pages))
+	limit := func(n int) {
+		t.Helper()
+		if _, err := s.write.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(pages)
+	big := taken("c2", "r2")
+	big.Skill = strings.Repeat("x", 64<<10)
+	if _, err := s.Accept(t.Context(), big, start); !strings.Contains(fmt.Sprint(err), "full") {
+		t.Errorf("got %v", err)
+	}
+	for seq := range 100 {
+		s.Say("c1", seq, false, json.RawMessage(`"`+strings.Repeat("x", 4<<10)+`"`))
+	}
+	if _, err := s.End(t.Context(), answered(taken("c1", "r1"), "fits")); err != nil {
+		t.Errorf("events that find no room took the answer with them: %v", err)
+	}
+	limit(1 << 30)
+	if accept(t, s, big) != nil || find(t, s, "c2").Skill != big.Skill {
+		t.Error("it is not taken in again")
+	}
+}
+
+// A journal whose file is no longer there takes nothing in.
+func TestAFileThatWasReplaced(t *testing.T) {
+	for name, replace := range map[string]func(t *testing.T, path string){
+		"removed":  func(t *testing.T, path string) { must(t, os.Remove(path)) },
+		"replaced": func(t *testing.T, path string) { must(t, os.Remove(path)); write(t, path, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "hotcell.db")
+			s := opened(t, Options{Path: path})
+			accept(t, s, taken("c1", "r1"))
+			replace(t, path)
+			if _, err := s.Accept(t.Context(), taken("c2", "r2"), start); !errors.Is(err, errReplaced) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Events of one call share rows, and come out one by one, whatever lies between them.
+func TestPack(t *testing.T) {
+	s := opened(t, Options{})
+	var late []*op
+	say := func(call string, seq int, artifact bool) {
+		w := words{call: call, first: seq, last: seq, artifact: artifact, data: fmt.Appendf(nil, `"%s%d"`, call, seq)}
+		late = append(late, &op{said: &w, late: true})
+	}
+	for seq := range 6 {
+		say("a", seq, seq == 3)
+		say("b", 2*seq, false)
+	}
+	late = append(late, &op{do: nothing, late: true})
+	if n := len(s.pack(late)); n != 1+3+6 {
+		t.Errorf("%d ops", n)
+	}
+	for _, id := range []string{"a", "b"} {
+		accept(t, s, taken(id, id))
+	}
+	s.commit(batch{late: late})
+	for _, tt := range []struct {
+		id   string
+		from int
+		want string
+	}{
+		{"a", 0, `["a0" "a1" "a2" "a3" "a4" "a5"]`}, {"a", 2, `["a2" "a3" "a4" "a5"]`}, {"a", 6, `[]`},
+		{"b", 0, `["b0" "b2" "b4" "b6" "b8" "b10"]`}, {"b", 3, `["b4" "b6" "b8" "b10"]`},
+	} {
+		events, err := s.Events(t.Context(), tt.id, tt.from)
+		if got := fmt.Sprintf("%s", events); err != nil || got != tt.want {
+			t.Errorf("%s from %d: %s, %v", tt.id, tt.from, got, err)
+		}
+	}
+	w := words{data: make([]byte, rowBytes-10)}
+	if w.add(&words{first: 1, last: 1, data: make([]byte, 10)}) {
+		t.Error("a row grows without an end")
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // What one transaction of a trim takes away at most, so that nobody waits long for it.
 const (
-	trimEvents = 64
+	trimEvents = 64 // rows
 	trimCalls  = 32
 	trimPages  = 1000 // given back to the file system
 	sparePages = 250  // free ones that are left in the file for the next calls
@@ -104,7 +104,7 @@ func dropCalls(before time.Time, need func(*sql.Tx) (bool, error)) trimStep {
 			if err != nil {
 				return false, err
 			}
-			gone, err := affected(tx.Exec(`DELETE FROM events WHERE n IN (SELECT n FROM events WHERE call = ? ORDER BY seq LIMIT ?)`, n, room))
+			gone, err := affected(tx.Exec(`DELETE FROM events WHERE n IN (SELECT n FROM events WHERE call = ? ORDER BY first LIMIT ?)`, n, room))
 			if room -= gone; room <= 0 || err != nil {
 				return true, err
 			}

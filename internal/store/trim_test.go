@@ -144,7 +144,7 @@ func TestTrimBesideCalls(t *testing.T) {
 	s := opened(t, Options{Now: c.now, Keep: Keep{Calls: time.Hour, Events: 100 * time.Hour, Artifacts: time.Hour}})
 	accept(t, s, taken("big", "r"))
 	for seq := range 10 * trimEvents {
-		s.Say("big", seq, false, json.RawMessage(`{}`))
+		s.Say("big", 2*seq, false, json.RawMessage(`{}`)) // with gaps, so that each is a row
 	}
 	end(t, s, answered(taken("big", "r"), "x"))
 	flush(t, s)

@@ -47,7 +47,7 @@ func (s *Store) commit(b batch) {
 			urgent = append(urgent, o)
 		}
 	}
-	all := append(append([]*op{}, b.late...), urgent...)
+	all := append(s.pack(b.late), urgent...)
 	err := s.transact(all)
 	if err != nil && len(b.late) > 0 {
 		s.log.Warn("events were not journalled", "events", len(b.late), "error", err)

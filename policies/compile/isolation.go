@@ -20,8 +20,9 @@ func namespaces(spec *sandbox.Spec, _ policies.Effective, _ Workload) error {
 }
 
 // hiddenPaths hides what the kernel tells about the host and makes its switches read-only. These are the lists that
-// engines have as their defaults, and two more: the host's load in /proc/pressure, which anybody may have the kernel watch,
-// and terminals, of which all cells together can have only so many.
+// engines have as their defaults, and three more. The host's load in /proc/pressure, which anybody may have the kernel watch;
+// terminals, of which all cells together can have only so many; and /dev, which some runtimes give the mode that it has in
+// the image: it would be one more writable place.
 func hiddenPaths(spec *sandbox.Spec, _ policies.Effective, _ Workload) error {
 	spec.OCI.Linux.MaskedPaths = []string{
 		"/dev/pts", "/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/pressure",
@@ -29,7 +30,7 @@ func hiddenPaths(spec *sandbox.Spec, _ policies.Effective, _ Workload) error {
 		"/sys/devices/virtual/powercap", "/sys/firmware",
 	}
 	spec.OCI.Linux.ReadonlyPaths = []string{
-		"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
+		"/dev", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
 	}
 	return nil
 }

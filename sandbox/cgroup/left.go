@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,16 +66,22 @@ func (m *Manager) listed(instance, cell string) sandbox.Listed {
 		ID: ListPrefix + group, Kind: ListKind, Name: path.Base(group), State: "empty",
 		Labels: map[string]string{sandbox.LabelInstance: instance},
 	}
-	if len(m.processes(group)) > 0 {
-		l.State = "populated"
-	}
+	populated := len(m.processes(group)) > 0
 	for _, point := range m.mounts.all {
 		if info, err := os.Stat(filepath.Join(point, group)); err == nil && later(info.ModTime(), l.Created) {
 			l.Created = info.ModTime()
 		}
 	}
+	if populated { // perhaps by another engine's container, which its owner knows
+		l.State = "populated"
+	} else {
+		l.Labels[sandbox.LabelExpires] = strconv.FormatInt(l.Created.Add(emptyFor).Unix(), 10)
+	}
 	return l
 }
+
+// emptyFor is how long after its creation a group may wait for its first process before it is garbage, whoever owns it.
+const emptyFor = 10 * time.Minute
 
 func later(t, than time.Time) bool { return than.IsZero() || t.After(than) }
 
@@ -99,6 +106,22 @@ func (m *Manager) Drop(id string) error {
 		m.clear(path.Join(m.root, instance))
 	}
 	return nil
+}
+
+// Release removes the group of a cell whose container is gone, whoever made it. A cell that has none is fine.
+func (m *Manager) Release(instance, cell string) error {
+	if m == nil || m.mounts.version == 0 || !word.MatchString(instance) || !word.MatchString(cell) {
+		return nil
+	}
+	if instance == m.instance {
+		m.mu.Lock()
+		g := m.live[cell]
+		m.mu.Unlock()
+		if g != nil {
+			return g.Remove()
+		}
+	}
+	return m.Drop(ListPrefix + path.Join(m.root, instance, cell))
 }
 
 // split takes a path apart: <root>/<instance>, or <root>/<instance>/<cell>.

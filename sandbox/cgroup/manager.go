@@ -191,18 +191,21 @@ func (m *Manager) enclose(cell string, limit int64) (*Group, error) {
 // prepare makes the levels above the cells: the root with its limits for the first cell, or when another supervisor took
 // it away as the last to leave.
 func (m *Manager) prepare() error {
-	if m.shared {
+	for try := 1; ; try++ {
+		if !m.shared {
+			if err := m.kind.share(m.root, m.quota); err != nil {
+				return err
+			}
+		}
 		err := m.kind.hold(m.instancePath())
-		if !errors.Is(err, fs.ErrNotExist) {
+		if m.shared = err == nil; m.shared || try == prepareTries || !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	if err := m.kind.share(m.root, m.quota); err != nil {
-		return err
-	}
-	m.shared = true
-	return m.kind.hold(m.instancePath())
 }
+
+// prepareTries is how often the levels above are made again while others take them away.
+const prepareTries = 5
 
 func (m *Manager) instancePath() string { return path.Join(m.root, m.instance) }
 

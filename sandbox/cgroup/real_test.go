@@ -312,8 +312,19 @@ func TestLeftGroups(t *testing.T) {
 	if err := m.Drop("cgroup:" + m.root + "/i2/left"); err != nil {
 		t.Errorf("a second time: %v", err)
 	}
+	if found[0].Labels[sandbox.LabelExpires] != "" {
+		t.Errorf("a group with processes expires: %+v", found[0])
+	}
+	for _, cell := range []struct{ instance, cell string }{{"i2", "left"}, {"i1", "none"}, {"I", "../x"}, {"i1", "mine"}, {"i1", "mine"}} {
+		if err := m.Release(cell.instance, cell.cell); err != nil {
+			t.Errorf("release of %v: %v", cell, err)
+		}
+	}
 	if err := mine.Remove(); err != nil {
 		t.Error(err)
+	}
+	if _, err := os.Stat(m.mounts.memory() + mine.Path()); err == nil {
+		t.Error("the released group is there")
 	}
 	b.g.ring.close() // its supervisor's
 	b.g.cancel()

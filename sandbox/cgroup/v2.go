@@ -57,9 +57,11 @@ func (v v2) enclose(path string, limit int64) (*ring, error) {
 	return nil, v.noSwap(path)
 }
 
+// entered goes by processor time too: kernels before 5.19 keep no peak, and a cell may have ended already.
 func (v v2) entered(path string) bool {
 	usage, _ := number(v.unified, path, "memory.current")
-	return usage > 0 || v.peak(path) > 0
+	ran, _ := entry("usage_usec", v.unified, path, "cpu.stat")
+	return usage > 0 || ran > 0 || v.peak(path) > 0
 }
 
 func (v v2) peak(path string) int64 {

@@ -180,7 +180,7 @@ func (d *Driver) Remove(ctx context.Context, id string) error {
 		if err := d.remove(ctx, id, "cell "+c.Labels[labelName]); err != nil {
 			return err
 		}
-		return d.dropGroupOf(c)
+		return d.groups.Release(c.Labels[sandbox.LabelInstance], c.Labels[labelName])
 	}
 	return nil
 }

@@ -46,17 +46,6 @@ func (d *Driver) dropGroup(id string) error {
 	return d.groups.Drop(id)
 }
 
-// dropGroupOf removes what is left around a listed cell of another supervisor that is gone.
-func (d *Driver) dropGroupOf(c container.Summary) error {
-	instance, name := c.Labels[sandbox.LabelInstance], c.Labels[labelName]
-	for _, g := range d.groups.List() {
-		if g.Name == name && g.Labels[sandbox.LabelInstance] == instance {
-			return d.groups.Drop(g.ID)
-		}
-	}
-	return nil
-}
-
 // abandoned are the groups that no listed container is in.
 func abandoned(groups, listed []sandbox.Listed) []sandbox.Listed {
 	return slices.DeleteFunc(groups, func(g sandbox.Listed) bool {

@@ -16,6 +16,8 @@ func memoryCommands() []command {
 		{"memory-after-result", func([]string) { memoryAfterResult() }},
 		{"memory-leak", func([]string) { leak() }},
 		{"memory-brink", func(args []string) { brink(number(args[0])) }},
+		{"memory-hold", func(args []string) { hold(number(args[0])) }},
+		{"memory-storm", func([]string) { storm() }},
 		{"memory-memfd", func([]string) { eatFile() }},
 		{"memory-sysv", func([]string) { eatSegments() }},
 		{"memory-pipes", func([]string) { eatPipes() }},
@@ -73,6 +75,22 @@ func brink(megabytes int) {
 	b := make([]byte, megabytes<<20)
 	touch(b)
 	result(len(b) >> 20)
+}
+
+// hold uses much memory, but not too much, says so, and stays.
+func hold(megabytes int) {
+	b := make([]byte, megabytes<<20)
+	touch(b)
+	say("up", nil)
+	time.Sleep(time.Hour)
+	touch(b)
+}
+
+// storm has one child after the other eat, for ever.
+func storm() {
+	for {
+		_ = exec.Command(self(), "memory").Run()
+	}
 }
 
 // eatFile puts more and more into a file that is nowhere but in memory.

@@ -47,8 +47,11 @@ func printBytes(name string, total, line int) {
 	}
 }
 
-// printLines prints one line again and again; "#" in it becomes the line's number.
+// printLines prints one line again and again; "#" in it becomes the line's number, "@list" half a megabyte of a list's
+// numbers and "@chunk" three quarters of one in base64.
 func printLines(n int, text string) {
+	text = strings.ReplaceAll(text, "@list", strings.Repeat("1,", 1<<18)+"1")
+	text = strings.ReplaceAll(text, "@chunk", strings.Repeat("AAAA", 190_000))
 	var b bytes.Buffer
 	for i := range n {
 		b.WriteString(strings.ReplaceAll(text, "#", fmt.Sprint(i)))

@@ -69,11 +69,11 @@ func holdBack(r *report) {
 
 // siginfo is what rt_sigqueueinfo takes.
 type siginfo struct {
-	signo, errno, code int32
-	_                  int32
-	pid                int32
-	uid                uint32
-	_                  [12]uint64
+	signo, _, code int32
+	_              int32
+	pid            int32
+	uid            uint32
+	_              [12]uint64
 }
 
 // signalRunner sends PID 1 every signal there is, in every way there is, many times. It is still there to take the result.

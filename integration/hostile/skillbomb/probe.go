@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 func probeCommands() []command {
 	return []command{
 		{"surroundings", func([]string) { surroundings() }},
+		{"alone", func([]string) { alone() }},
 	}
 }
 
@@ -36,4 +38,22 @@ func surroundings() {
 		"env": env, "hostname": host, "domain": unix.ByteSliceToString(name.Domainname[:]), "cgroup": string(groups), "limits": string(limits),
 		"dir": dir, "uid": os.Getuid(), "parent": os.Getppid(), "unix": before.Unix(), "backwards": time.Since(before) < 0,
 	})
+}
+
+// alone waits long enough for somebody else to start a process in this cell, and looks for it.
+func alone() {
+	r := newReport()
+	found := 0
+	for range 25 {
+		entries, err := os.ReadDir("/proc")
+		must(err)
+		for _, e := range entries {
+			if pid, err := strconv.Atoi(e.Name()); err == nil && pid != 1 && pid != os.Getpid() {
+				found++
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	r.holds("others", found == 0, "%d", found)
+	r.send()
 }

@@ -25,6 +25,8 @@ func processCommands() []command {
 		{"spin", func([]string) { spin() }},
 		{"deaf", func([]string) { deaf() }},
 		{"signal-self", func(args []string) { signalSelf(unix.Signal(number(args[0]))) }},
+		{"kill-child", func([]string) { killChild() }},
+		{"result-then-exit", func(args []string) { result("said"); os.Exit(number(args[0])) }},
 		{"exit", func(args []string) { os.Exit(number(args[0])) }},
 		{"daemon", func(args []string) { daemon(args) }},
 		{"chatter", func([]string) { chatter() }},
@@ -124,6 +126,14 @@ func deaf() {
 	}
 	say("deaf", nil)
 	busy()
+}
+
+// killChild has a child die as if memory had killed it, and ends well.
+func killChild() {
+	c := start("sleep")
+	must(c.Process.Kill())
+	_ = c.Wait()
+	result("outlived")
 }
 
 // busy computes for ever.

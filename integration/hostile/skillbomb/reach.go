@@ -23,8 +23,8 @@ func reachCommands() []command {
 	}
 }
 
-// alone stops the attack if there is a way out after all: then nothing is sent anywhere.
-func alone(r *report) bool {
+// noWayOut stops the attack if there is a way out after all: then nothing is sent anywhere.
+func noWayOut(r *report) bool {
 	interfaces, err := net.Interfaces()
 	must(err)
 	var names []string
@@ -48,7 +48,7 @@ func addresses() []string {
 // network tries to reach addresses outside of the cell. There is no way to any, which the kernel must say at once.
 func network() {
 	r := newReport()
-	if !alone(r) {
+	if !noWayOut(r) {
 		r.send()
 		return
 	}

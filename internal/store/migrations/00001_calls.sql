@@ -28,16 +28,18 @@ BEGIN
 END;
 -- +goose StatementEnd
 
--- What a skill said, as it went over the wire. at is when it was journalled.
+-- What a skill said, as it went over the wire: the events from first to last without a gap, one a line. at is when the
+-- first was journalled.
 CREATE TABLE events (
   n        INTEGER PRIMARY KEY,
   call     INTEGER NOT NULL,
-  seq      INTEGER NOT NULL,
+  first    INTEGER NOT NULL,
+  last     INTEGER NOT NULL,
   artifact INTEGER NOT NULL,
   at       INTEGER NOT NULL,
   data     BLOB    NOT NULL
 );
-CREATE UNIQUE INDEX events_by_call ON events (call, seq);
+CREATE UNIQUE INDEX events_by_call ON events (call, first);
 CREATE INDEX events_by_age         ON events (artifact, at);
 
 PRAGMA user_version = 1;
