@@ -14,11 +14,19 @@ PKGS       ?= ./...
 # What tests must find on this machine: without it they fail instead of being skipped.
 REQUIRE    ?= docker,image-python,image-word-count,go,linux
 
+# How long make soak is: rounds of every hostile row, seeded endings, time-outs, calls over kill -9, restarts of an engine.
+ROUNDS     ?= 20
+ENDINGS    ?= 500
+TIMEOUTS   ?= 200
+CRASHED    ?= 1000
+RESTARTS   ?= 20
+SEED       ?= 1
+
 # The race detector needs a C compiler.
 RACE       ?= $(if $(shell command -v gcc),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-cgroup2 lint bench fuzz engine image runsc clean
+.PHONY: help demo build test test-cgroup2 lint bench fuzz soak engine image runsc clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +61,11 @@ fuzz: ## run each fuzz target for FUZZTIME (2m)
 		echo "$${file%/*} $${func#func }"; \
 		go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$${file%/*}" </dev/null || exit 1; \
 	done
+
+soak: build image ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, SEED)
+	HOTCELL_REQUIRE=$(REQUIRE) HOTCELL_SOAK_SEED=$(SEED) HOTCELL_SOAK_ROUNDS=$(ROUNDS) HOTCELL_SOAK_ENDINGS=$(ENDINGS) \
+	HOTCELL_SOAK_FLOODS=1 HOTCELL_SOAK_TIMEOUTS=$(TIMEOUTS) HOTCELL_SOAK_CALLS=$(CRASHED) HOTCELL_SOAK_RESTARTS=$(RESTARTS) \
+		go test -count=1 -p 1 -v -timeout 4h ./integration/... 2>&1 | grep -E '^(soak:|---|\s+--- FAIL|FAIL|ok|panic)|soak:'
 
 engine: ## make sure that a Docker Engine answers
 	@scripts/engine

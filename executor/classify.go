@@ -17,9 +17,10 @@ type facts struct {
 	Cancelled  bool
 	Canceller  string // "the caller", "an operator", or "hotcell, which is stopping"
 	Deadline   bool
-	Result     *wall.Result // the first valid one
-	Output     string       // the budget that was exceeded: "output", "out", "result"
-	Exit       *wall.Exit   // the runner's evidence
+	Result     *wall.Result      // the first valid one
+	Output     string            // the budget that was exceeded: "output", "out", "result"
+	Exit       *wall.Exit        // the runner's evidence
+	Kernel     *sandbox.Evidence // what the kernel itself counted around the cell; nil: nobody could look
 	Engine     *sandbox.Exit
 	EngineLost error  // the engine did not answer, or lost the cell
 	Start      error  // the cell did not start
@@ -30,10 +31,13 @@ type facts struct {
 	Timeout    string // for the message: "1m0s"
 }
 
-// oom reports whether the kernel or the engine counted an OOM kill.
+// oom reports whether a process of the cell was killed at the cell's own memory limit. Where the kernel could be asked it
+// decides alone; else what the runner counted, and the engine's word.
 func (f *facts) oom() bool {
 	var start *sandbox.StartError
 	switch {
+	case f.Kernel != nil:
+		return f.Kernel.OOMKilled
 	case f.Exit != nil && f.Exit.OOMKills > 0:
 		return true
 	case f.Engine != nil && f.Engine.Evidence.OOMKilled:
@@ -42,6 +46,20 @@ func (f *facts) oom() bool {
 		return start.OOM
 	}
 	return false
+}
+
+// pressure reports whether a process of the cell was killed because memory ran out above the cell.
+func (f *facts) pressure() bool { return f.Kernel != nil && f.Kernel.Pressure }
+
+// confidence says where the facts about the end come from.
+func (f *facts) confidence() string {
+	switch {
+	case f.Kernel != nil:
+		return f.Kernel.Confidence
+	case f.Engine != nil && f.Engine.Evidence.Confidence != "":
+		return f.Engine.Evidence.Confidence
+	}
+	return sandbox.ConfidenceNone
 }
 
 // classify turns the facts of an end into the one true reason, or nil for success. It is pure; the order is that of
@@ -58,6 +76,9 @@ func classify(f facts) *a2e.Error {
 		return a2e.Errorf(a2e.RuntimeError, "input: %w", f.Input).Because(a2e.ReasonInternal)
 	case f.oom():
 		return a2e.Errorf(a2e.OutOfMemory, "the skill used more than its %s of memory", f.Memory)
+	case f.pressure():
+		return a2e.Errorf(a2e.SandboxCrash, "a process of the skill was killed because memory ran out on the host, though the skill kept within its %s", f.Memory).
+			Because(a2e.ReasonOOMPressure)
 	case f.Output != "":
 		return a2e.Errorf(a2e.SkillError, "the skill exceeded its %s budget", f.Output).Because(a2e.ReasonOutputLimit).With("budget", f.Output)
 	case f.Exit != nil && f.Exit.Signal == 0 && !f.Frames:
@@ -134,14 +155,14 @@ func crashError(f facts) *a2e.Error {
 	case f.Exit != nil && f.Exit.Signal != 0:
 		return a2e.Errorf(a2e.SandboxCrash, "the skill was ended by signal %d (%s)", f.Exit.Signal, syscall.Signal(f.Exit.Signal)).
 			Because(a2e.ReasonSignal).With("signal", f.Exit.Signal)
-	case f.Engine != nil && f.Engine.Code > 128:
+	case f.Engine != nil && f.Engine.Code > 128 && !f.Frames: // the runner never exits so
 		return a2e.Errorf(a2e.SandboxCrash, "the cell ended with exit code %d, as by a signal that hotcell did not send", f.Engine.Code).
 			Because(a2e.ReasonSignal).With("exit_code", f.Engine.Code)
+	case f.Cut: // before the exit code: a cell whose streams break ends because of that
+		return a2e.Errorf(a2e.SandboxCrash, "the cell's output was cut off before a result").Because(a2e.ReasonTruncated)
 	case f.Engine != nil && f.Engine.Code != 0:
 		return a2e.Errorf(a2e.SandboxCrash, "the cell ended with exit code %d and gave no result", f.Engine.Code).
 			Because(a2e.ReasonExit).With("exit_code", f.Engine.Code)
-	case f.Cut:
-		return a2e.Errorf(a2e.SandboxCrash, "the cell's output was cut off before a result").Because(a2e.ReasonTruncated)
 	}
 	return a2e.Errorf(a2e.SandboxCrash, "the cell ended without a result").Because(a2e.ReasonTruncated)
 }
@@ -151,6 +172,9 @@ func notes(f facts) map[string]any {
 	n := map[string]any{}
 	if f.oom() {
 		n["oom_child"] = true
+	}
+	if f.pressure() {
+		n["oom_pressure"] = true
 	}
 	if f.Exit != nil && f.Exit.ExitCode != 0 {
 		n["exit_code"] = f.Exit.ExitCode

@@ -14,6 +14,10 @@ func engine(code int, oom bool) *sandbox.Exit {
 	return &sandbox.Exit{Code: code, Evidence: sandbox.Evidence{OOMKilled: oom}}
 }
 
+func kernel(oom, pressure bool) *sandbox.Evidence {
+	return &sandbox.Evidence{OOMKilled: oom, Pressure: pressure, Confidence: sandbox.ConfidenceKernel}
+}
+
 // The rows follow the order of design section 2; each later fact is present in the rows above it, where it must lose.
 func TestClassify(t *testing.T) {
 	yes, no := true, false
@@ -38,6 +42,15 @@ func TestClassify(t *testing.T) {
 		{"oom by the runner's count", facts{Exit: &wall.Exit{OOMKills: 1, Signal: 9}}, a2e.OutOfMemory, "", true},
 		{"oom by the engine's word", facts{Engine: engine(137, true)}, a2e.OutOfMemory, "", true},
 		{"oom while starting", facts{Start: &sandbox.StartError{OOM: true}}, a2e.OutOfMemory, "", true},
+		{"oom by the kernel, whatever engine and runner say", facts{Kernel: kernel(true, false), Exit: &wall.Exit{Signal: 9}, Engine: engine(137, false)}, a2e.OutOfMemory, "", true},
+		{"oom by the kernel, engine lost", facts{Kernel: kernel(true, false), EngineLost: lost}, a2e.OutOfMemory, "", true},
+		{"no oom by the kernel, whatever the engine says", facts{Kernel: kernel(false, false), Engine: engine(137, true)}, a2e.SandboxCrash, a2e.ReasonSignal, true},
+		{"no oom by the kernel, whatever the runner says", facts{Kernel: kernel(false, false), Exit: &wall.Exit{OOMKills: 1, Signal: 9}}, a2e.SandboxCrash, a2e.ReasonSignal, true},
+		{"no oom by the kernel, exit(137)", facts{Kernel: kernel(false, false), Exit: &wall.Exit{ExitCode: 137}}, a2e.SkillError, a2e.ReasonExit, true},
+		{"memory ran out above the cell", facts{Kernel: kernel(false, true), Exit: &wall.Exit{OOMKills: 1, Signal: 9}}, a2e.SandboxCrash, a2e.ReasonOOMPressure, true},
+		{"memory ran out above the cell, by the engine's word its own", facts{Kernel: kernel(false, true), Engine: engine(137, true)}, a2e.SandboxCrash, a2e.ReasonOOMPressure, true},
+		{"memory ran out above the cell after its deadline", facts{Deadline: true, Kernel: kernel(false, true)}, a2e.Timeout, "", true},
+		{"a result stands over the kernel's word", facts{Result: good, Kernel: kernel(true, false)}, "", "", false},
 		{"oom over output", facts{Output: "output", Engine: engine(137, true)}, a2e.OutOfMemory, "", true},
 		{"output", facts{Output: "output", Exit: &wall.Exit{ExitCode: 1}}, a2e.SkillError, a2e.ReasonOutputLimit, true},
 		{"exit 3", facts{Exit: &wall.Exit{ExitCode: 3}}, a2e.SkillError, a2e.ReasonExit, true},
@@ -52,8 +65,10 @@ func TestClassify(t *testing.T) {
 		{"killed from outside", facts{Engine: engine(137, false)}, a2e.SandboxCrash, a2e.ReasonSignal, true},
 		{"runner ended with 2", facts{Engine: engine(2, false)}, a2e.SandboxCrash, a2e.ReasonExit, true},
 		{"cut stream, exit 0", facts{Cut: true, Engine: engine(0, false)}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
+		{"cut stream, and the runner ends because of it", facts{Cut: true, Engine: engine(1, false)}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
 		{"no word at all", facts{}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
 		{"frames: exit 3 without a result", facts{Frames: true, Engine: engine(3, false)}, a2e.SandboxCrash, a2e.ReasonExit, true},
+		{"frames: exit 137 without a result", facts{Frames: true, Engine: engine(137, false)}, a2e.SandboxCrash, a2e.ReasonExit, true},
 		{"frames: exit 0 without a result", facts{Frames: true, Engine: engine(0, false)}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
 		{"input unreadable", facts{Input: errors.New("x")}, a2e.RuntimeError, a2e.ReasonInternal, false},
 	}

@@ -41,6 +41,7 @@ func (s *Supervisor) follow(ctx context.Context, c *call, cl *cell, r *relay.Rel
 		case <-exited:
 			exited, grace, heard = nil, time.After(streamGrace), r.Lines()
 			f.see(cl)
+			s.suspect(ctx, &f)
 		case <-grace:
 			if lines := r.Lines(); lines != heard { // it still says something: artifacts may take their time
 				heard, grace = lines, time.After(resultGrace)
@@ -118,6 +119,39 @@ func (f *facts) see(cl *cell) {
 	f.Engine = &cl.exit
 }
 
+// witness notes what the host's kernel counted around the cell. It reads a few files and waits for nobody.
+func (f *facts) witness(box sandbox.Sandbox) {
+	w, ok := box.(sandbox.Witness)
+	if !ok {
+		return
+	}
+	if ev := w.Evidence(); ev.Confidence == sandbox.ConfidenceKernel {
+		f.Kernel = &ev
+	}
+}
+
+// usage is what the cell used; nil where nobody could look.
+func (f *facts) usage() *control.Usage {
+	if f.Kernel == nil {
+		return nil
+	}
+	u := f.Kernel.Usage
+	return &control.Usage{
+		MemoryPeakBytes: u.MemoryPeak, CPUMS: roundMS(u.CPU), ThrottledMS: roundMS(u.Throttled), PIDsPeak: u.PIDsPeak,
+	}
+}
+
+// suspect asks whether the engine still answers when a cell ended without a word: one that is being stopped takes no more
+// requests, and then ends what runs.
+func (s *Supervisor) suspect(ctx context.Context, f *facts) {
+	if f.Engine == nil || f.Exit != nil || f.Result != nil || f.oom() {
+		return
+	}
+	if err := s.ping(ctx); errors.Is(err, sandbox.ErrUnavailable) {
+		f.EngineLost = err
+	}
+}
+
 // evidence asks the engine where the cell itself could not tell. With a result, or with the runner's own count of OOM
 // kills, nobody need be asked.
 func (s *Supervisor) evidence(ctx context.Context, f *facts, cl *cell) {
@@ -131,6 +165,7 @@ func (s *Supervisor) evidence(ctx context.Context, f *facts, cl *cell) {
 	select {
 	case <-cl.exited:
 		f.see(cl)
+		s.suspect(ctx, f)
 	case <-time.After(evidenceGrace):
 		if err := s.ping(ctx); errors.Is(err, sandbox.ErrUnavailable) {
 			f.EngineLost = err

@@ -14,8 +14,8 @@ const (
 	undoLimit    = 10 * time.Second       // for giving back what is only counted here
 )
 
-// retire ends a cell in the background: tell it, destroy it, give back what it held. A cell that will not die keeps its
-// reservation and is tried again until the supervisor gives up; then it is the reaper's.
+// retire ends a cell in the background: tell it, destroy it, give back what it held. A cell that will not die is poisoned:
+// it keeps its reservation and is tried again until the supervisor gives up; then it is the next one's to reap.
 func (s *Supervisor) retire(c *call, cl *cell, f facts) {
 	began := time.Now()
 	s.tidying.Go(func() {
@@ -66,15 +66,34 @@ func (s *Supervisor) destroy(c *call, cl *cell) bool {
 		err := cl.box.Destroy(ctx)
 		cancel()
 		if err == nil {
+			s.gone(cl.name)
 			return true
 		}
 		s.log.Warn("a cell will not die and keeps its reservation", "call", c.id, "cell", cl.box.ID(), "error", err)
+		if err := s.held.poison(cl.name); err != nil {
+			s.log.Error("a poisoned cell is not on record", "cell", cl.name, "error", err)
+		}
 		select {
 		case <-time.After(wait):
 		case <-s.base.Done():
 			return false
 		}
 	}
+}
+
+// gone notes that a cell is destroyed, or was never made.
+func (s *Supervisor) gone(name string) {
+	if err := s.held.free(name); err != nil {
+		s.log.Error("a cell that is gone is on record as poisoned", "cell", name, "error", err)
+	}
+}
+
+// tellPoisoned tells the other supervisors which cells of ours will not die.
+func (s *Supervisor) tellPoisoned(names []string) error {
+	if s.cfg.Owners == nil {
+		return nil
+	}
+	return s.cfg.Owners.Poisoned(names)
 }
 
 // undo runs the undo steps of a call that never had a cell.

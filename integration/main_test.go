@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,13 +14,18 @@ import (
 	"github.com/hotcell/hotcell/integration/rig"
 	"github.com/hotcell/hotcell/internal/testutil"
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/cgroup"
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
 
 // instance marks what this run of the tests makes on the engine, which others may be using.
 var instance = fmt.Sprintf("itest%d", os.Getpid())
 
-// TestMain runs the tests and then looks for what they left: cells, half-filled volumes, volumes, goroutines.
+// groups is the control group above all cells of this run, so that its limits are nobody else's.
+var groups = "/hotcell-" + instance
+
+// TestMain runs the tests and then looks for what they left: cells, half-filled volumes, volumes, control groups,
+// goroutines.
 func TestMain(m *testing.M) {
 	before := volumes()
 	code := m.Run()
@@ -42,6 +49,7 @@ func newRig(t *testing.T, opts rig.Options) *rig.Rig {
 		opts.Runner = testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell-runner")
 	}
 	opts.Instance = instance
+	opts.Cgroup.Root = groups
 	r, err := rig.New(opts)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +66,7 @@ func newRig(t *testing.T, opts rig.Options) *rig.Rig {
 func underRunsc() bool { return os.Getenv(rig.EnvRuntime) == "runsc" }
 
 func listed() []sandbox.Listed {
-	driver, err := docker.New(docker.Options{Instance: instance})
+	driver, err := docker.New(docker.Options{Instance: instance, Cgroup: cgroup.Options{Root: groups}})
 	if err != nil {
 		return nil
 	}
@@ -90,12 +98,23 @@ func leftovers(before map[string]bool) error {
 		case l.Kind != "volume" && l.Labels[sandbox.LabelInstance] == instance:
 			return fmt.Errorf("%s %s is %s", l.Kind, l.Name, l.State)
 		case l.Kind == "volume" && !before[l.ID]:
-			if err := remove(l.ID); err != nil {
-				return fmt.Errorf("volume %s: %w", l.Name, err) // in use: a cell is left
-			}
+			_ = remove(l.ID) // in use: by another's cell, for those of this run are looked for here too
 		}
 	}
+	if left := groupsLeft(""); len(left) > 0 {
+		return fmt.Errorf("control groups %v", left)
+	}
 	return nil
+}
+
+// groupsLeft are the control groups of this run in all trees, at its root ("") or below it ("/*", "/*/*").
+func groupsLeft(level string) []string {
+	left, _ := filepath.Glob("/sys/fs/cgroup/*" + groups + level)
+	unified, _ := filepath.Glob("/sys/fs/cgroup" + groups + level)
+	return slices.DeleteFunc(append(left, unified...), func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || !info.IsDir()
+	})
 }
 
 func remove(id string) error {

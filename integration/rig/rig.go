@@ -19,6 +19,7 @@ import (
 	"github.com/hotcell/hotcell/internal/skills/bundled"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/cgroup"
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
 
@@ -37,6 +38,9 @@ type Options struct {
 	Runtime  string                 // "": that of EnvRuntime, else the engine's default
 	Adjust   func(*executor.Config) // last word on the configuration; may be nil
 	Log      *slog.Logger
+
+	Cgroup   cgroup.Options // of the control groups around cells
+	NoCgroup bool           // leaves them out
 }
 
 // Rig is a supervisor and its parts.
@@ -61,7 +65,9 @@ func New(opts Options) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	driver, err := docker.New(docker.Options{Host: opts.Host, Instance: opts.Instance, Log: opts.Log})
+	driver, err := docker.New(docker.Options{
+		Host: opts.Host, Instance: opts.Instance, Log: opts.Log, Cgroup: opts.Cgroup, NoCgroup: opts.NoCgroup,
+	})
 	if err != nil {
 		return nil, err
 	}

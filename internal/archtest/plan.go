@@ -38,14 +38,17 @@ const (
 // hotcell is this module's plan. A new package gets a floor here, a new dependency a row with its home and the reason.
 func hotcell() plan {
 	return plan{
-		folders:  []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
-		floors:   floors(),
-		testOnly: map[string]bool{"internal/archtest": true, "internal/testutil": true, "sandbox/sandboxtest": true},
+		folders: []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
+		floors:  floors(),
+		testOnly: map[string]bool{
+			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "sandbox/sandboxtest": true,
+		},
 		edges: map[string][]string{
 			"internal/control":        {"internal/a2e"},
 			"internal/skills":         {"policies"},
 			"internal/skills/bundled": {"internal/skills"},
 			"executor":                {"executor/admission", "executor/relay"},
+			"sandbox/docker":          {"sandbox/cgroup"},
 			"integration/bench":       {"integration/rig"},
 		},
 		only: map[string][]string{
@@ -68,6 +71,8 @@ func floors() map[string]int {
 		"internal/testutil": floorWords,
 		"internal/archtest": floorWords,
 
+		"internal/testutil/engineproxy": floorWords,
+
 		"sandbox":                 floorContract,
 		"images":                  floorContract,
 		"policies":                floorContract,
@@ -76,17 +81,21 @@ func floors() map[string]int {
 
 		"policies/compile": floorCompile,
 
+		"sandbox/cgroup":      floorAdapter,
 		"sandbox/docker":      floorAdapter,
 		"sandbox/fake":        floorAdapter,
 		"sandbox/sandboxtest": floorAdapter,
 		"images/docker":       floorAdapter,
+		"internal/instance":   floorAdapter,
 		"internal/metrics":    floorAdapter,
 		"internal/runner":     floorAdapter,
+		"internal/store":      floorAdapter,
 
 		"executor":           floorExecutor,
 		"executor/admission": floorExecutor,
 		"executor/relay":     floorExecutor,
 		"internal/config":    floorExecutor,
+		"internal/doctor":    floorExecutor,
 
 		"internal/a2ehost": floorDoor,
 		"internal/rest":    floorDoor,
@@ -95,6 +104,10 @@ func floors() map[string]int {
 		"cmd/hotcell-runner":            floorProgram,
 		"integration":                   floorProgram,
 		"integration/bench":             floorProgram,
+		"integration/daemonjson":        floorProgram,
+		"integration/faults":            floorProgram,
+		"integration/hostile":           floorProgram,
+		"integration/hostile/skillbomb": floorProgram,
 		"integration/rig":               floorProgram,
 		"integration/skills/word-count": floorProgram,
 		"integration/tally":             floorProgram,
@@ -107,7 +120,8 @@ func dependencies() []dependency {
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
 			"the engine client's errors are told apart where they come out of it"},
-		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/docker", "sandbox/fake", "sandbox/sandboxtest"},
+		{"github.com/containerd/cgroups/v3", []string{"sandbox/cgroup"}, "one package makes and reads control groups, of both versions"},
+		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/cgroup", "sandbox/docker", "sandbox/fake", "sandbox/sandboxtest"},
 			"the contract carries a runtime spec: one package writes it, drivers read it"},
 		{"github.com/opencontainers/image-spec", []string{"sandbox/docker"}, "the engine client wants a platform in these words"},
 		{"github.com/moby/profiles/seccomp", []string{"policies/compile"},
@@ -122,10 +136,13 @@ func dependencies() []dependency {
 		{"github.com/schollz/progressbar/v3", []string{"cmd/hotcell"}, "only the program has a terminal"},
 		{"golang.org/x/term", []string{"cmd/hotcell"}, "only the program has a terminal"},
 		{"github.com/oklog/ulid/v2", []string{"executor"}, "call ids are made where calls are accepted"},
+		{"modernc.org/sqlite", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
+		{"github.com/pressly/goose/v3", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/prometheus/client_golang", []string{"internal/metrics"}, "others report through small observer interfaces"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "images/docker"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
-		{"golang.org/x/sys", []string{"internal/a2ehost"}, "a peer that hung up is told from one that closed one direction by poll(2)"},
+		{"golang.org/x/sys", []string{"internal/a2ehost", "sandbox/cgroup", "integration/hostile", "integration/hostile/skillbomb"},
+			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; attacks speak to the kernel"},
 		{"github.com/google/go-cmp", nil, "it compares in tests and panics by design"},
 		{"go.uber.org/goleak", nil, "it looks for leaks after tests"},
 		{"pgregory.net/rapid", nil, "it generates inputs for tests"},

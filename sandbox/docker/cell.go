@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/cgroup"
 )
 
 var (
@@ -23,6 +24,8 @@ type cell struct {
 	id   string
 	name string
 
+	group *cgroup.Group // around it; nil: none
+
 	stdout, stderr *buffer
 
 	mu        sync.Mutex
@@ -32,6 +35,7 @@ type cell struct {
 	stream    *stream            // while attached
 	unwait    context.CancelFunc // ends the wait for the exit
 
+	up      chan struct{} // closed when the engine has said that it started
 	ended   chan struct{} // closed when the engine has told of the end
 	settled sync.Once
 	exited  chan struct{} // closed when exit and exitErr stand
@@ -41,12 +45,15 @@ type cell struct {
 	work sync.WaitGroup // the relay and the wait
 }
 
-var _ sandbox.Sandbox = (*cell)(nil)
+var (
+	_ sandbox.Sandbox = (*cell)(nil)
+	_ sandbox.Witness = (*cell)(nil)
+)
 
-func newCell(d *Driver, id, name string) *cell {
+func newCell(d *Driver, id, name string, group *cgroup.Group) *cell {
 	return &cell{
-		d: d, id: id, name: name, stdout: newBuffer(), stderr: newBuffer(), unwait: func() {},
-		ended: make(chan struct{}), exited: make(chan struct{}),
+		d: d, id: id, name: name, group: group, stdout: newBuffer(), stderr: newBuffer(), unwait: func() {},
+		up: make(chan struct{}), ended: make(chan struct{}), exited: make(chan struct{}),
 	}
 }
 

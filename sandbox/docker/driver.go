@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/cgroup"
 	"golang.org/x/sync/singleflight"
 )
 
@@ -17,6 +18,9 @@ type Options struct {
 	Instance string       // the supervisor's id, the value of [sandbox.LabelInstance]
 	Log      *slog.Logger // nil discards
 	Timeouts Timeouts
+
+	Cgroup   cgroup.Options // of the groups around cells; instance and log are the driver's
+	NoCgroup bool           // leaves them out: what the kernel saw of an end is then unknown
 }
 
 // Timeouts bound each request to the engine. A zero field takes the default.
@@ -30,6 +34,7 @@ type Timeouts struct {
 	Destroy time.Duration // all tries together, where the caller sets no deadline; 60 s
 	List    time.Duration // and inspecting a volume; 10 s
 	Inspect time.Duration // a container after its end; 2 s
+	Direct  time.Duration // of an engine's kill, until the cell's processes are killed without it; 2 s
 	Settle  time.Duration // from the end of the streams to the engine's word of the exit; 10 s
 	Fill    time.Duration // filling one volume; 60 s
 	Stale   time.Duration // age after which an unfinished fill is nobody's; 2 min, more than Fill
@@ -49,6 +54,7 @@ func (t Timeouts) withDefaults() Timeouts {
 		{&t.Destroy, time.Minute},
 		{&t.List, 10 * time.Second},
 		{&t.Inspect, 2 * time.Second},
+		{&t.Direct, 2 * time.Second},
 		{&t.Settle, 10 * time.Second},
 		{&t.Fill, time.Minute},
 		{&t.Stale, 2 * time.Minute},
@@ -72,7 +78,8 @@ type Driver struct {
 	system     systemAPI
 	dial       dialer
 
-	facts factCache
+	facts  factCache
+	groups *cgroup.Manager // nil: none are made
 
 	ctx    context.Context // of work that outlives a call: fills
 	cancel context.CancelFunc
@@ -81,6 +88,10 @@ type Driver struct {
 	ready  map[string]string // volume name → id of the lock under which it was filled
 	closed bool
 	work   sync.WaitGroup // fills in flight
+
+	lateCtx    context.Context // of what is done after its caller has left
+	lateCancel context.CancelFunc
+	lates      sync.WaitGroup
 }
 
 var _ sandbox.Driver = (*Driver)(nil)
@@ -96,11 +107,17 @@ func New(opts Options) (*Driver, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Driver{
+	lateCtx, lateCancel := context.WithCancel(context.Background())
+	d := &Driver{
 		host: conn.host, instance: opts.Instance, log: log, limits: opts.Timeouts.withDefaults(),
 		containers: conn.client, volumes: conn.client, system: conn.client, dial: conn.dial,
-		ctx: ctx, cancel: cancel, ready: make(map[string]string),
-	}, nil
+		ctx: ctx, cancel: cancel, lateCtx: lateCtx, lateCancel: lateCancel, ready: make(map[string]string),
+	}
+	if !opts.NoCgroup {
+		opts.Cgroup.Instance, opts.Cgroup.Log = opts.Instance, log
+		d.groups = cgroup.New(opts.Cgroup)
+	}
+	return d, nil
 }
 
 // Name returns "docker".
@@ -109,13 +126,19 @@ func (d *Driver) Name() string { return "docker" }
 // Host returns the engine's address, for messages.
 func (d *Driver) Host() string { return d.host }
 
-// Close ends fills in flight and closes idle connections. Cells are not touched.
+// Close ends fills in flight and closes idle connections. Cells are not touched, but those whose creation nobody waited
+// for are removed first, as far as that is done within ten seconds.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
 	d.cancel()
 	d.work.Wait()
+	timer := time.AfterFunc(undoLimit, d.lateCancel)
+	d.lates.Wait()
+	timer.Stop()
+	d.lateCancel()
+	d.groups.Close()
 	return d.system.Close()
 }
 

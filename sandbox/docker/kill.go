@@ -19,9 +19,13 @@ func (c *cell) Kill(ctx context.Context) error {
 	c.stderr.overflow()
 	op, cancel := context.WithTimeout(ctx, c.d.limits.Kill)
 	defer cancel()
+	defer c.lastResort()()
 	err := c.d.containers.ContainerKill(op, c.id, "KILL")
 	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
 		return nil // it does not run
+	}
+	if err != nil && c.group.Kill() == nil {
+		return nil // killed without the engine, which will see
 	}
 	return c.d.explain(ctx, "kill cell "+c.name, err)
 }
@@ -35,7 +39,9 @@ func (c *cell) Destroy(ctx context.Context) error {
 	unwait := c.unwait
 	c.mu.Unlock()
 	c.disconnect()
+	stop := c.lastResort()
 	err := c.d.remove(ctx, c.id, "cell "+c.name)
+	stop()
 	if err == nil && started {
 		ctx, cancel := context.WithTimeout(ctx, c.d.limits.Settle)
 		_, _ = c.Wait(ctx) // let those who wait have the real exit
@@ -44,6 +50,10 @@ func (c *cell) Destroy(ctx context.Context) error {
 	unwait()
 	c.work.Wait()
 	c.settle(sandbox.Exit{}, fmt.Errorf("cell %s: %w", c.name, errDestroyed))
+	if err == nil {
+		return c.group.Remove()
+	}
+	_ = c.group.Kill() // the engine could not: at least nothing of it runs on
 	return err
 }
 

@@ -45,8 +45,10 @@ func (d *Driver) labels(kind, name string, extra map[string]string) map[string]s
 	return l
 }
 
-// List returns the containers and volumes with hotcell's labels, of every instance.
+// List returns the containers and volumes with hotcell's labels, and the control groups that have no container, of every
+// instance.
 func (d *Driver) List(ctx context.Context) ([]sandbox.Listed, error) {
+	groups := d.groups.List() // before the containers, so that one whose container is being made is not taken for a leftover
 	containers, err := d.listContainers(ctx)
 	if err != nil {
 		return nil, err
@@ -68,7 +70,7 @@ func (d *Driver) List(ctx context.Context) ([]sandbox.Listed, error) {
 			ID: v.Name, Kind: kindVolume, Name: v.Name, Labels: set(v.Labels), Created: created,
 		})
 	}
-	return out, nil
+	return append(out, abandoned(groups, out)...), nil
 }
 
 // set leaves out labels without a value.

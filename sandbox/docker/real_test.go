@@ -34,7 +34,7 @@ func newReal(t testing.TB) *real {
 	t.Helper()
 	testutil.Require(t, "docker")
 	testutil.Require(t, "go")
-	return &real{Driver: open(t, Options{Instance: "test-" + t.Name()}), image: importImage(t)}
+	return &real{Driver: open(t, Options{Instance: "test-" + strings.ToLower(t.Name())}), image: importImage(t)}
 }
 
 func open(t testing.TB, o Options) *Driver {
@@ -153,7 +153,9 @@ func TestEngine(t *testing.T) {
 		"NotExecutable": r.notExecutable, "UnknownRuntime": r.unknownRuntime, "StuckOutput": r.stuckOutput,
 		"TreeModes": r.treeModes, "TreeEmpty": r.treeEmpty, "TreeRefused": r.treeRefused, "TreeFilledOnce": r.treeFilledOnce,
 		"TreeVanishes": r.treeVanishes, "TreeStaleLock": r.treeStaleLock, "RemoveFill": r.removeFill,
-		"RemoveVolumeInUse": r.removeVolumeInUse, "CloseEndsFills": r.closeEndsFills, "Conformance": r.conformance,
+		"RemoveVolumeInUse": r.removeVolumeInUse, "CloseEndsFills": r.closeEndsFills, "Witness": r.witness,
+		"StartOutOfMemory":  r.startOutOfMemory,
+		"KillWithoutEngine": r.killWithoutEngine, "LeftGroup": r.leftGroup, "Conformance": r.conformance,
 	} {
 		t.Run(name, test)
 	}
@@ -178,7 +180,7 @@ func mustClient(t testing.TB) *client.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.client.Close() })
-	return conn.client
+	return conn.client.Client
 }
 
 // openPlain leaves closing to the suite.
