@@ -82,9 +82,9 @@ func memoryEndings() []memoryEnding {
 		oom("grandchild-and-exit-3", limited64, grandchild+"os._exit(3)"),
 		oom("slow-leak", limited64, "import time\nb = []\nwhile True:\n    b.append(bytearray(1 << 20))\n    time.sleep(0.01)\n"),
 		oom("first-process-by-files", frames64, "b = [bytearray(1 << 20) for _ in range(24)]\nopen('/workspace/x', 'wb').write(bytes(16 << 20))\n"+eat),
-		{ending: ending{name: "child-and-result", yaml: limited64, script: child + `print('{"type":"skill/result","success":true,"data":"alive"}')`}, child: true, data: "alive"},
-		{ending: ending{name: "child-and-exit-0", yaml: limited64, script: child + "print('alive')"}, child: true, data: "alive"},
-		{ending: ending{name: "grandchild-and-exit-0", yaml: limited64, script: grandchild + "print('alive')"}, child: true, data: "alive"},
+		{ending: ending{name: "child-and-result", yaml: limited64, script: child + `print('{"type":"skill/result","success":true,"data":"alive"}')`, sentry: a2e.OutOfMemory}, child: true, data: "alive"},
+		{ending: ending{name: "child-and-exit-0", yaml: limited64, script: child + "print('alive')", sentry: a2e.OutOfMemory}, child: true, data: "alive"},
+		{ending: ending{name: "grandchild-and-exit-0", yaml: limited64, script: grandchild + "print('alive')", sentry: a2e.OutOfMemory}, child: true, data: "alive"},
 		{ending: ending{name: "full-workspace", script: fmt.Sprintf(fill, "/workspace/x")}, data: "28 6"},
 		{ending: ending{name: "full-shm", script: fmt.Sprintf(fill, "/dev/shm/x")}, data: "28 "},
 		{ending: ending{name: "near-the-limit", yaml: limited64, script: "b = bytearray(36 << 20)\nprint('fits')"}, data: "fits"},
@@ -115,6 +115,7 @@ func show(t *testing.T, r *rig.Rig, got told) control.Call {
 
 func (e memoryEnding) check(t *testing.T, r *rig.Rig, confidence string) {
 	t.Helper()
+	e.ending = e.under(os.Getenv(rig.EnvRuntime))
 	got := ask(t.Context(), r, request(e.name, e.seconds), nil)
 	code, reason := got.code()
 	if code != e.code || reason != e.reason {
