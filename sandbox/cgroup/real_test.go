@@ -74,6 +74,13 @@ func put(t testing.TB, m *Manager, cell string, limit int64, what string, size i
 	if err := b.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if b.cmd.ProcessState == nil { // the test failed on its way
+			_ = b.cmd.Process.Kill()
+			_ = b.cmd.Wait()
+			_ = b.g.Remove()
+		}
+	})
 	b.hear("up")
 	b.enter()
 	return b
