@@ -222,7 +222,7 @@ func TestNeverAnswered(t *testing.T) {
 	for _, path := range []string{"/containers/create", "/containers/*/attach", "/containers/*/wait", "/containers/*/start"} {
 		t.Run(path, func(t *testing.T) {
 			rule := b.proxy.Inject(engineproxy.Rule{Method: "POST", Path: path, Nth: 1, Fault: engineproxy.Fault{Silent: true}})
-			expect(t, b.call(t, "quick", 1), "timeout")
+			expect(t, b.call(t, "quick", 2), "timeout")
 			if rule.Hits() != 1 {
 				t.Error("nothing was kept waiting")
 			}
