@@ -26,6 +26,14 @@ type ending struct {
 	says    string // part of the error's message
 }
 
+// under is the ending under a runtime.
+func (e ending) under(runtime string) ending {
+	if runtime == "runsc" && e.sentry != "" {
+		e.code = e.sentry
+	}
+	return e
+}
+
 func endings() []ending {
 	const small = "limits: {memory: 64Mi}\n"
 	return []ending{
@@ -66,9 +74,7 @@ func verdicts(t *testing.T, runtime string) {
 	}
 	r := newRig(t, rig.Options{Skills: all, Runtime: runtime})
 	for _, e := range endings() {
-		if runtime == "runsc" && e.sentry != "" {
-			e.code = e.sentry
-		}
+		e = e.under(runtime)
 		t.Run(e.name, func(t *testing.T) {
 			got := ask(t.Context(), r, request(e.name, e.seconds), nil)
 			code, reason := got.code()
