@@ -154,6 +154,8 @@ func TestRepliesGoWrong(t *testing.T) {
 		{"image 500", "GET", "/images/*/*/json", says(500, "oh"), unavailable},
 		{"image late", "GET", "/images/*/*/json", late, "ok"},
 		{"image endless", "GET", "/images/*/*/json", endless, unavailable},
+		{"volume 500", "GET", "/volumes/*", says(500, "oh"), unavailable},
+		{"volume 404", "GET", "/volumes/*", says(404, "no such volume"), "ok"}, // it is filled again
 		{"create dropped", "POST", "/containers/create", dropped, unavailable},
 		{"create late", "POST", "/containers/create", late, "ok"},
 		{"create 404", "POST", "/containers/create", says(404, "No such image: x"), "runtime_error/image_unavailable"},
@@ -220,7 +222,7 @@ func TestNeverAnswered(t *testing.T) {
 	for _, path := range []string{"/containers/create", "/containers/*/attach", "/containers/*/wait", "/containers/*/start"} {
 		t.Run(path, func(t *testing.T) {
 			rule := b.proxy.Inject(engineproxy.Rule{Method: "POST", Path: path, Nth: 1, Fault: engineproxy.Fault{Silent: true}})
-			expect(t, b.call(t, "quick", 1), "timeout")
+			expect(t, b.call(t, "quick", 2), "timeout")
 			if rule.Hits() != 1 {
 				t.Error("nothing was kept waiting")
 			}

@@ -42,7 +42,7 @@ func TestEngineRestarts(t *testing.T) {
 	rounds, long := soak(t, "HOTCELL_SOAK_RESTARTS", 2)
 	e := newPrivateEngine(t)
 	e.importImage(t, "hotcell/waiter:1", testutil.GoBuild(t, "./testdata/waiter"))
-	b := restartBench(t, e)
+	b := restartBench(t, e, 0)
 	var took []time.Duration
 	for round := range rounds {
 		sig := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[round%2]
@@ -59,32 +59,85 @@ func TestEngineRestarts(t *testing.T) {
 	}
 	slices.Sort(took)
 	if long {
-		fmt.Printf("engine restarts: %d, answered after p50 %v, max %v\n", rounds, took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
+		fmt.Printf("soak: engine restarts: %d, answered after p50 %v, max %v\n", rounds, took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
 	}
+	e.awaitNone(t, b.instance)
+}
+
+// awaitNone waits until the engine has nothing of an instance's.
+func (e *privateEngine) awaitNone(t *testing.T, instance string) {
+	t.Helper()
 	driver, err := docker.New(docker.Options{Host: e.host(), Instance: "looker"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer driver.Close()
-	testutil.Poll(t, hang, func() bool { return len(own(t.Context(), t, driver, b.instance)) == 0 })
+	testutil.Poll(t, hang, func() bool { return len(own(t.Context(), t, driver, instance)) == 0 })
+}
+
+// An engine that goes while a volume is being filled leaves half a volume and its lock: the next call is not held up by them.
+func TestEngineRestartsDuringAFill(t *testing.T) {
+	rounds, _ := soak(t, "HOTCELL_SOAK_RESTARTS", 2)
+	e := newPrivateEngine(t)
+	e.importImage(t, "hotcell/waiter:1", testutil.GoBuild(t, "./testdata/waiter"))
+	b := restartBench(t, e, rounds)
+	for round := range rounds {
+		skill := fmt.Sprintf("fresh%d", round)
+		ended := make(chan struct{})
+		time.AfterFunc(rand.N(100*time.Millisecond), func() {
+			defer close(ended)
+			e.end(t, syscall.SIGKILL)
+		})
+		first := verdict(b.call(t, skill, 60))
+		if first != "ok" && first != "sandbox_crash/engine_unavailable" {
+			t.Errorf("round %d: got %s", round+1, first)
+		}
+		<-ended
+		e.start(t)
+		began := time.Now()
+		expect(t, b.call(t, skill, 60), "ok")
+		t.Logf("round %d: %s, then ok after %v", round+1, first, time.Since(began).Round(time.Millisecond))
+	}
+	e.awaitNone(t, b.instance)
+}
+
+// An engine that hangs is no excuse: the call is told that its time is over, and when the engine goes on all is as before.
+func TestEngineFreezes(t *testing.T) {
+	e := newPrivateEngine(t)
+	e.importImage(t, "hotcell/waiter:1", testutil.GoBuild(t, "./testdata/waiter"))
+	b := restartBench(t, e, 0)
+	signal := func(sig syscall.Signal) {
+		if err := e.cmd.Process.Signal(sig); err != nil {
+			t.Error(err)
+		}
+	}
+	expect(t, b.listen(t.Context(), "waits", 3, func(string) { signal(syscall.SIGSTOP) }), "timeout")
+	signal(syscall.SIGCONT)
+	expect(t, b.call(t, "quick", 60), "ok")
+	e.awaitNone(t, b.instance)
 }
 
 // waitsForEngine is the goroutine of an engine that runs still.
 const waitsForEngine = "github.com/hotcell/hotcell/integration/faults.(*privateEngine).start.func1"
 
-// restartBench is a supervisor on the private engine. It is drained before the engine ends.
-func restartBench(t *testing.T, e *privateEngine) *bench {
+// restartBench is a supervisor on the private engine, with some skills whose volumes are not filled yet. It is drained
+// before the engine ends.
+func restartBench(t *testing.T, e *privateEngine, fresh int) *bench {
 	t.Helper()
-	b := &bench{instance: fmt.Sprintf("restart%d", os.Getpid())}
+	b := &bench{instance: fmt.Sprintf("restart%dx%d", os.Getpid(), serial.Add(1))}
 	running := goleak.IgnoreCurrent()
-	skill := func(name, mode string) string {
+	skill := func(mode string) string {
 		return fmt.Sprintf("run: {image: 'hotcell/waiter:1', command: [/program, %s]}\n", mode)
+	}
+	skills := rig.Merge(rig.PythonSkill("quick", skill("quick"), ""), rig.PythonSkill("waits", skill("wait"), ""))
+	for i := range fresh {
+		name := fmt.Sprintf("fresh%d", i)
+		skills = rig.Merge(skills, rig.PythonSkill(name, skill("quick"), "# "+name))
 	}
 	var err error
 	b.Rig, err = rig.New(rig.Options{
 		Runner: testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell-runner"),
-		Skills: rig.Merge(rig.PythonSkill("quick", skill("quick", "quick"), ""), rig.PythonSkill("waits", skill("waits", "wait"), "")),
-		Host:   e.host(), Instance: b.instance,
+		Skills: skills, Host: e.host(), Instance: b.instance,
 	})
 	if err != nil {
 		t.Fatal(err)
