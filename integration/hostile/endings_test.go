@@ -49,7 +49,7 @@ func endings() []ending {
 		}},
 		{"time-out, with children out of memory", func(*house, *rand.Rand) row {
 			row := tight("memory-storm").ends(a2e.Timeout, "", "").but(tooMuch)
-			row.seconds = 1
+			row.seconds = 3
 			return row
 		}},
 		{"crash", func(_ *house, r *rand.Rand) row {

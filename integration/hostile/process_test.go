@@ -19,8 +19,8 @@ func processRows() []row {
 		{name: "fork-count", what: "starts processes until it cannot", stops: pids, args: []string{"fork-count", "64"}, check: held(2)},
 		endless("fork-bomb", "multiplies for ever", pids+", and the deadline", "fork-bomb"),
 		{name: "thread-bomb", what: "starts threads until it cannot", stops: pids, args: []string{"thread-bomb"},
-			code: a2e.SkillError, reason: a2e.ReasonExit, says: "exited with 2"},
-		{name: "thread-bomb-python", what: "does it in an interpreter that outlives it", stops: pids, python: threadBomb, check: held(2)},
+			code: a2e.SkillError, reason: a2e.ReasonExit, says: "exited with 2", runsc: tooMuch},
+		{name: "thread-bomb-python", what: "does it in an interpreter that outlives it", stops: pids, python: threadBomb, check: held(2), runsc: tooMuch},
 		{name: "zombies", what: "leaves more dead orphans than there may be processes", stops: "the runner, which reaps as PID 1",
 			args: []string{"zombies"}, check: held(1)},
 		{name: "files", what: "opens files until it cannot", stops: "RLIMIT_NOFILE", args: []string{"files", "256"}, check: held(5)},
@@ -39,7 +39,7 @@ func processRows() []row {
 			args: []string{"daemon"}, check: says("left")},
 		{name: "daemon-plain", what: "leaves a daemon that keeps stdout, without a result", stops: "the runner, which ends what is left",
 			args: []string{"daemon", "plain"}, check: says("plain")},
-		{name: "priority", what: "puts itself before everybody else", stops: "no capability, the seccomp profile", args: []string{"priority"}, check: held(6)},
+		{name: "priority", what: "puts itself before everybody else", stops: "no capability, the seccomp profile", args: []string{"priority"}, check: held(6), runsc: heldBut(6, "nice")},
 	}
 }
 
