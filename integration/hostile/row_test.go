@@ -55,7 +55,9 @@ type verdict struct {
 }
 
 // fits reports whether an answer's code and reason are those of the verdict.
-func (v *verdict) fits(code a2e.Code, reason string) bool { return code == v.code && reason == v.reason }
+func (v *verdict) fits(code a2e.Code, reason string) bool {
+	return code == v.code && reason == v.reason
+}
 
 // verdict is the row's under a runtime.
 func (r *row) verdict(runtime string) verdict {
