@@ -127,7 +127,7 @@ func dependencies() []dependency {
 		{"github.com/prometheus/client_golang", []string{"internal/metrics"}, "others report through small observer interfaces"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "images/docker"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
-		{"golang.org/x/sys", []string{"internal/a2ehost", "integration/hostile/skillbomb"},
+		{"golang.org/x/sys", []string{"internal/a2ehost", "integration/hostile", "integration/hostile/skillbomb"},
 			"a peer that hung up is told from one that closed one direction by poll(2); attacks speak to the kernel"},
 		{"github.com/google/go-cmp", nil, "it compares in tests and panics by design"},
 		{"go.uber.org/goleak", nil, "it looks for leaks after tests"},
