@@ -90,7 +90,8 @@ func TestKilledSupervisorsLoseNoCall(t *testing.T) {
 	const lives = 20
 	for life := range lives {
 		name := fmt.Sprintf("life%d", life)
-		sentIDs, answered := killed(t, path, name, time.Duration(rand.IntN(120))*time.Millisecond)
+		from := []string{"sent", "answered"}[life%2]
+		sentIDs, answered := killed(t, path, name, from, time.Duration(rand.IntN(120))*time.Millisecond)
 		dead.set(name, false)
 		asked = append(asked, sentIDs...)
 		for id, digest := range answered {
@@ -139,8 +140,8 @@ func TestKilledSupervisorsLoseNoCall(t *testing.T) {
 	t.Logf("%d lives: %d calls, %d answers heard, %d closed afterwards", lives, len(calls), len(heard), lost)
 }
 
-// killed runs a victim and kills it some time after its first call. It returns what the victim said.
-func killed(t *testing.T, path, name string, after time.Duration) (asked []string, answered map[string]string) {
+// killed runs a victim and kills it some time after its first call was sent, or answered. It returns what the victim said.
+func killed(t *testing.T, path, name, from string, after time.Duration) (asked []string, answered map[string]string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), victimEnv+"="+path+"="+name)
@@ -160,7 +161,7 @@ func killed(t *testing.T, path, name string, after time.Duration) (asked []strin
 		if err != nil { // a last line may be cut: nobody has heard it then
 			break
 		}
-		if timer == nil {
+		if timer == nil && strings.HasPrefix(line, from) {
 			timer = time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 			defer timer.Stop()
 		}

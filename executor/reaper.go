@@ -46,7 +46,7 @@ func (s *Supervisor) Tend(ctx context.Context) {
 	defer context.AfterFunc(s.base, cancel)()
 	failing := false
 	for i := 0; ; i++ {
-		err := errors.Join(s.Recover(ctx), s.Sweep(ctx), s.journal.Trim(ctx))
+		err := errors.Join(s.Recover(ctx), s.Sweep(ctx), s.Trim(ctx))
 		if err != nil && ctx.Err() == nil && !failing { // said once, not every minute
 			s.log.Warn("not all that is old or left behind could be cleared away, which is tried again every minute", "error", err)
 		}

@@ -39,6 +39,9 @@ func (s *Supervisor) Recover(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Trim removes from the journal what has been kept long enough.
+func (s *Supervisor) Trim(ctx context.Context) error { return s.journal.Trim(ctx) }
+
 // abandoned reports whether nobody works on a call in flight any more. Of a supervisor that is not known here, time alone
 // tells.
 func (s *Supervisor) abandoned(r control.Record, now time.Time) bool {

@@ -299,7 +299,7 @@ func TestAKillFromOutsideIsNotOutOfMemory(t *testing.T) {
 	frame := `{"type":"skill/event","kind":"log","data":{"message":"up"}}`
 	r := newRig(t, rig.Options{Skills: rig.Merge(
 		rig.PythonSkill("full", limited64, fmt.Sprintf(script, "up")), rig.PythonSkill("framed-full", frames64, fmt.Sprintf(script, frame)))})
-	// Without a runner there is only the exit code, which proves no signal.
+	// The exit code of an image without a runner could be its own: it does not prove a signal.
 	for name, reason := range map[string]string{"full": a2e.ReasonSignal, "framed-full": a2e.ReasonExit} {
 		var killed error
 		got := r.Call(t.Context(), a2e.Caller{}, request(name, 30), a2e.EventWriterFunc(func(ctx context.Context, ev *a2e.Event) error {

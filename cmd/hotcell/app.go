@@ -44,9 +44,11 @@ type supervisor interface {
 	Run(ctx context.Context, who a2e.Caller, req *a2e.CallRequest, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse
 	// Drain refuses new calls and waits for those in flight; when ctx ends it kills what is left.
 	Drain(ctx context.Context) error
-	// Tend removes what is left behind, now and every minute until ctx ends; Sweep does it once.
+	// Tend removes what is left behind and what was kept long enough, now and every minute until ctx ends; Sweep and Trim do
+	// it once.
 	Tend(ctx context.Context)
 	Sweep(ctx context.Context) error
+	Trim(ctx context.Context) error
 }
 
 // system is hotcell wired together.

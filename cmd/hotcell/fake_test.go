@@ -31,6 +31,7 @@ type fakeSupervisor struct {
 	killed atomic.Bool
 	drains atomic.Int32
 	sweeps atomic.Int32
+	trims  atomic.Int32
 	tended atomic.Int32 // tendings that have ended
 
 	mu   sync.Mutex
@@ -61,6 +62,7 @@ func (f *fakeSupervisor) Drain(ctx context.Context) error {
 }
 
 func (f *fakeSupervisor) Sweep(context.Context) error { f.sweeps.Add(1); return nil }
+func (f *fakeSupervisor) Trim(context.Context) error  { f.trims.Add(1); return nil }
 func (f *fakeSupervisor) Tend(ctx context.Context)    { <-ctx.Done(); f.tended.Add(1) }
 
 func (f *fakeSupervisor) List(context.Context, int) ([]control.Call, error) { return nil, nil }

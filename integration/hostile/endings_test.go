@@ -40,15 +40,15 @@ func endings() []ending {
 			return tight("exit", code).ends(a2e.SkillError, a2e.ReasonExit, "exited with "+code)
 		}},
 		{"killed from outside", func(h *house, r *rand.Rand) row { return h.killed("8", r) }},
-		{"killed from outside, near the limit", func(h *house, r *rand.Rand) row { return h.killed("44", r) }},
+		{"killed from outside, near the limit", func(h *house, r *rand.Rand) row { return h.killed("80", r) }},
 		{"time-out", func(_ *house, r *rand.Rand) row {
-			how := [][]string{{"memory-hold", "44"}, {"spin"}, {"deaf"}, {"signal-self", "19"}, {"fork-bomb"}}
-			row := tight(how[r.IntN(len(how))]...).ends(a2e.Timeout, "", "")
+			how := [][]string{{"memory-hold", "80"}, {"spin"}, {"deaf"}, {"signal-self", "19"}}
+			row := wide(how[r.IntN(len(how))]...).ends(a2e.Timeout, "", "")
 			row.seconds = 1
 			return row
 		}},
 		{"time-out, with children out of memory", func(*house, *rand.Rand) row {
-			row := tight("memory-storm").ends(a2e.Timeout, "", "")
+			row := tight("memory-storm").ends(a2e.Timeout, "", "").but(tooMuch)
 			row.seconds = 1
 			return row
 		}},
@@ -58,22 +58,25 @@ func endings() []ending {
 			return tight("signal-self", signal).ends(a2e.SandboxCrash, a2e.ReasonSignal, "signal "+signal)
 		}},
 		{"success, a child out of memory", func(_ *house, r *rand.Rand) row {
-			return tight("memory-child", strconv.Itoa(1+r.IntN(3)), "0").and(noted("oom_child"))
+			return tight("memory-child", strconv.Itoa(1+r.IntN(3)), "0").and(noted("oom_child")).but(tooMuch)
 		}},
 		{"success, then out of memory", func(*house, *rand.Rand) row { return tight("memory-after-result").and(noted("oom_child")) }},
 		{"success, a child killed", func(*house, *rand.Rand) row { return tight("kill-child").and(calm) }},
-		{"success, near the limit", func(_ *house, r *rand.Rand) row { return tight("memory-brink", strconv.Itoa(30+r.IntN(14))).and(calm) }},
+		{"success, near the limit", func(_ *house, r *rand.Rand) row { return wide("memory-brink", strconv.Itoa(40+r.IntN(40))).and(calm) }},
 		{"success, then another exit", func(_ *house, r *rand.Rand) row {
 			return tight("result-then-exit", strconv.Itoa(1+r.IntN(255))).and(noted("exit_code"))
 		}},
 		{"cancelled", func(_ *house, r *rand.Rand) row {
-			return tight("memory-hold", "44").ends(a2e.RuntimeError, a2e.ReasonCancelled, "")
+			return wide("memory-hold", "80").ends(a2e.RuntimeError, a2e.ReasonCancelled, "")
 		}},
 	}
 }
 
 // tight is a row with little memory.
 func tight(args ...string) row { return row{name: args[0], yaml: small, args: args} }
+
+// wide is a row with more of it.
+func wide(args ...string) row { return row{name: args[0], yaml: roomy, args: args} }
 
 func drawOf(names ...string) func(*house, *rand.Rand) row {
 	return func(_ *house, r *rand.Rand) row {
@@ -84,7 +87,7 @@ func drawOf(names ...string) func(*house, *rand.Rand) row {
 // killed is a row whose cell is killed behind the supervisor's back, some time after it is up.
 func (h *house) killed(megabytes string, r *rand.Rand) row {
 	delay := time.Duration(r.IntN(100)) * time.Millisecond
-	one := tight("memory-hold", megabytes).ends(a2e.SandboxCrash, a2e.ReasonSignal, "")
+	one := wide("memory-hold", megabytes).ends(a2e.SandboxCrash, a2e.ReasonSignal, "")
 	one.id = a2e.NewID()
 	one.hear = func(ctx context.Context, ev *a2e.Event) error {
 		if ev.Data["message"] != "up" {
@@ -107,7 +110,7 @@ func TestEndings(t *testing.T) {
 	n, long := number(t, "HOTCELL_SOAK_ENDINGS", len(all)) // one of each
 	seed, _ := number(t, "HOTCELL_SOAK_SEED", 1)
 	load(t, []image{{name: "plain"}})
-	h := newHouse(t, []row{tight("hello"), asFirst("memory", "", "", "memory")})
+	h := newHouse(t, []row{tight("hello"), wide("hello"), asFirst("memory", "", "", "memory")})
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 	var tally tally
 	var at sync.WaitGroup
@@ -146,13 +149,14 @@ func (h *house) end(t *testing.T, i int, kind string, r *row) outcome {
 			cancel()
 		}
 	})
+	want := r.verdict(h.runtime)
 	code, reason := got.verdict()
-	if code != r.code || reason != r.reason || r.says != "" && !strings.Contains(got.answer.Error.Message, r.says) {
-		t.Errorf("ending %d, %s (%s): got %q, reason %q: %+v, want %q, %q %s", i, kind, r.args, code, reason, got.answer.Error, r.code, r.reason, r.says)
-		return outcome{false, code == a2e.OutOfMemory && r.code != a2e.OutOfMemory}
+	if code != want.code || reason != want.reason || want.says != "" && !strings.Contains(got.answer.Error.Message, want.says) {
+		t.Errorf("ending %d, %s (%s): got %q, reason %q: %+v, want %q, %q %s", i, kind, r.args, code, reason, got.answer.Error, want.code, want.reason, want.says)
+		return outcome{false, code == a2e.OutOfMemory && want.code != a2e.OutOfMemory}
 	}
-	if r.check != nil {
-		r.check(t, got)
+	if want.check != nil {
+		want.check(t, got)
 	}
 	return outcome{right: true}
 }

@@ -180,6 +180,23 @@ func held(tries int) func(testing.TB, told) {
 	}
 }
 
+// heldBut is [held] for a runtime under which some things do get through, to no avail: they reach that runtime's own kernel
+// and nobody else.
+func heldBut(tries int, but ...string) *verdict {
+	return &verdict{check: func(t testing.TB, got told) {
+		t.Helper()
+		var r report
+		got.into(t, &r)
+		r.Through = slices.DeleteFunc(r.Through, func(name string) bool { return slices.Contains(but, name) })
+		if len(r.Tried) < tries || len(r.Through) > 0 {
+			t.Errorf("%d things were tried, want at least %d; got through: %q", len(r.Tried), tries, r.Through)
+		}
+	}}
+}
+
+// tooMuch is the verdict under a runtime whose kernel is a part of the cell, and dies of the cell's memory with it.
+var tooMuch = &verdict{code: a2e.OutOfMemory}
+
 // noted makes sure that a note stands beside the result: oom_child, exit_code, signal.
 func noted(note string) func(testing.TB, told) {
 	return func(t testing.TB, got told) {

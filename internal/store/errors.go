@@ -17,6 +17,7 @@ var (
 	errNotRegular = errors.New("not a regular file")
 	errNewer      = errors.New("written by a newer hotcell")
 	errReplaced   = errors.New("the journal's file was removed or replaced while it was in use: start hotcell again")
+	errStuck      = errors.New("the disk does not answer")
 	errOpening    = errors.New("another process has been opening it for too long")
 )
 

@@ -13,11 +13,12 @@ import (
 // Accept journals a call before anything is made for it. If the same caller sent the same request id after since, and its
 // answer says something about the request or is still to come, that earlier call is returned instead and nothing is
 // written.
-func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (earlier *control.Record, err error) {
+func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (*control.Record, error) {
 	view, err := json.Marshal(r.Call)
 	if err := errors.Join(err, s.present()); err != nil {
 		return nil, err
 	}
+	var earlier *control.Record // the writer's until ask returns without an error
 	err = s.ask(ctx, func(tx *sql.Tx) error {
 		earlier = nil
 		old, err := scan(tx.Stmt(s.stmts.earlier).QueryRow(r.ReqID, r.Principal, r.Agent, since.UnixMicro()))
@@ -43,7 +44,7 @@ func (s *Store) End(ctx context.Context, r control.Record) (control.Record, erro
 	if err != nil {
 		return control.Record{}, err
 	}
-	var stands control.Record
+	var stands control.Record // the writer's until ask returns without an error
 	err = s.ask(ctx, func(tx *sql.Tx) error {
 		stands = r
 		done, err := tx.Stmt(s.stmts.end).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view,
@@ -57,5 +58,8 @@ func (s *Store) End(ctx context.Context, r control.Record) (control.Record, erro
 		stands, err = scan(tx.Stmt(s.stmts.stands).QueryRow(r.ID))
 		return err
 	})
-	return stands, err
+	if err != nil {
+		return r, err
+	}
+	return stands, nil
 }

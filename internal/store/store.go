@@ -33,12 +33,13 @@ type Options struct {
 
 // Store is an open journal. It is safe for concurrent use. Its owner closes it once nothing uses it any more.
 type Store struct {
-	keep Keep
-	now  func() time.Time
-	log  *slog.Logger
-	page int // bytes of events in one answer
-	path string
-	file os.FileInfo // what was opened there
+	keep  Keep
+	now   func() time.Time
+	log   *slog.Logger
+	page  int // bytes of events in one answer
+	path  string
+	file  os.FileInfo // what was opened there
+	stuck time.Duration
 
 	write *sql.DB // one connection
 	read  *sql.DB
@@ -54,7 +55,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := prepare(opts.Path); err != nil {
 		return nil, explain(opts.Path, err)
 	}
-	s := &Store{keep: opts.Keep, now: opts.Now, log: opts.Log, page: pageLen, path: opts.Path, queue: newQueue()}
+	s := &Store{keep: opts.Keep, now: opts.Now, log: opts.Log, page: pageLen, path: opts.Path, stuck: stuckLimit, queue: newQueue()}
 	if s.now == nil {
 		s.now = time.Now
 	}

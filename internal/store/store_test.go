@@ -343,6 +343,22 @@ func TestAskAndGo(t *testing.T) {
 	}
 }
 
+// A disk that does not answer holds nobody for ever.
+func TestAStuckDisk(t *testing.T) {
+	s := opened(t, Options{})
+	s.stuck = 10 * time.Millisecond
+	holding, free := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	stuck := make(chan error)
+	go func() { stuck <- s.ask(ctx, func(*sql.Tx) error { close(holding); <-free; return nil }) }()
+	<-holding
+	cancel()
+	if err := <-stuck; !errors.Is(err, errStuck) {
+		t.Errorf("got %v", err)
+	}
+	close(free)
+}
+
 // Events that find no room are dropped and counted; answers are not.
 func TestOverload(t *testing.T) {
 	s := opened(t, Options{})

@@ -78,8 +78,11 @@ func (s *Store) transact(ops []*op) error {
 	return tx.Commit()
 }
 
+// stuckLimit is how long one who no longer waits is kept by a transaction that has begun.
+const stuckLimit = 2 * busyLimit
+
 // ask has the writer do something, and waits until it is committed. When ctx ends before the writer has begun, it is not
-// done at all.
+// done at all. Only of a disk that does not answer is it not known whether it is.
 func (s *Store) ask(ctx context.Context, do func(tx *sql.Tx) error) error {
 	o := &op{do: do, done: make(chan error, 1)}
 	if !s.queue.put(o) {
@@ -92,7 +95,12 @@ func (s *Store) ask(ctx context.Context, do func(tx *sql.Tx) error) error {
 		if o.taken.CompareAndSwap(false, true) {
 			return ctx.Err()
 		}
-		return <-o.done
+	}
+	select {
+	case err := <-o.done:
+		return err
+	case <-time.After(s.stuck):
+		return errStuck
 	}
 }
 

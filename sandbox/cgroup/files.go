@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -79,6 +80,9 @@ const (
 
 // removeAll removes a group and what is below it from every tree. What is not there is removed.
 func removeAll(points []string, path string) error {
+	if strings.Count(path, "/") < 1 || filepath.Clean(path) != path || path == "/" {
+		return fmt.Errorf("group %q: not removed: expected a path below the root", path)
+	}
 	var errs []error
 	pause := removePause
 	for try := 1; ; try++ {

@@ -13,19 +13,23 @@ import (
 // nothing.
 type Group struct {
 	m     *Manager
+	kind  kind
 	cell  string
-	path  string
 	limit int64
 	ring  *ring // v1 alone
+	own   bool  // we made the group, and remove it
 
 	ctx    context.Context // ends with the group
 	cancel context.CancelFunc
 	work   sync.WaitGroup // who listens to the ring
 
 	mu        sync.Mutex
+	path      string
 	container string // the group that the engine makes; "": not yet
+	watch     *watch // of a group that is not our own
 	rung      uint64 // how often it rang before the container started, or nothing came of it
 	kills     int64
+	atLimit   bool
 	throttled time.Duration
 	killed    bool // the first process died of SIGKILL
 	verified  bool // the container was seen in here
@@ -34,13 +38,23 @@ type Group struct {
 }
 
 func newGroup(m *Manager, cell string, limit int64) *Group {
-	g := &Group{m: m, cell: cell, path: path.Join(m.instancePath(), cell), limit: limit}
+	g := &Group{m: m, kind: m.kind, cell: cell, limit: limit, own: !m.systemd}
+	if g.own {
+		g.path = path.Join(m.instancePath(), cell)
+	}
+	g.last.Confidence = sandbox.ConfidenceNone
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g
 }
 
-// Path is the group's path, for an engine: "/hotcell/<instance>/<cell>".
-func (g *Group) Path() string { return g.path }
+// Path is the path of a group of our own, for an engine: "/hotcell/<instance>/<cell>". It is "" where the engine's is looked
+// at instead.
+func (g *Group) Path() string {
+	if !g.own {
+		return ""
+	}
+	return g.path
+}
 
 // Starting is called before the engine starts the container with this id.
 func (g *Group) Starting(container string) {
@@ -49,26 +63,47 @@ func (g *Group) Starting(container string) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.container = path.Join(g.path, container)
+	if g.container = path.Join(g.path, container); !g.own {
+		g.path = scopePath(container)
+		g.container = g.path
+	}
 	if g.ring != nil {
 		g.rung = g.ring.rung() // not ours: nothing of ours could be killed
 	}
 }
 
-// Started is called once the engine has started the container. Where none of its processes is in the group, the engine's
-// control groups are not this host's, and the manager switches itself off.
+// Started is called once the engine has started the container. Where none of its processes is in a group of our own, the
+// engine's control groups are not this host's, and the manager switches itself off.
 func (g *Group) Started() {
-	if g == nil || g.see() {
+	if g == nil {
 		return
 	}
-	g.m.switchOff("a container that should have been in " + g.path + " is not: the engine's control groups are not this host's")
+	seen := g.see()
+	if g.own {
+		if !seen {
+			g.m.switchOff("a container that should have been in " + g.path + " is not: the engine's control groups are not this host's")
+		}
+		return
+	}
+	w, err := newWatch(g.m.mounts.unified, g.path, "memory.events")
+	if err != nil {
+		return // it is gone already
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.removed {
+		w.close()
+		return
+	}
+	g.watch = w
+	g.follow(w)
 }
 
 // see reports whether a process was ever seen in the group.
 func (g *Group) see() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.verified = g.verified || g.m.kind.entered(g.path)
+	g.verified = g.verified || g.kind.entered(g.path)
 	return g.verified
 }
 
@@ -85,7 +120,7 @@ func (g *Group) Evidence(killed bool) sandbox.Evidence {
 	if g.removed || g.container == "" {
 		return g.last
 	}
-	if g.verified = g.verified || g.m.kind.entered(g.path); !g.verified {
+	if g.verified = g.verified || g.kind.entered(g.path); !g.verified {
 		return none
 	}
 	g.killed = g.killed || killed
@@ -94,11 +129,17 @@ func (g *Group) Evidence(killed bool) sandbox.Evidence {
 }
 
 func (g *Group) read() sandbox.Evidence {
-	k := g.m.kind
 	sure := g.sample()
-	s := signs{AtLimit: k.atLimit(g.path, g.limit), Kills: g.kills, Sure: sure, Killed: g.killed}
+	if !g.own && !sure && g.kills == 0 {
+		return sandbox.Evidence{Confidence: sandbox.ConfidenceNone}
+	}
+	g.atLimit = g.atLimit || g.kind.atLimit(g.path, g.limit)
+	s := signs{AtLimit: g.atLimit, Kills: g.kills, Sure: sure, Killed: g.killed}
 	s.Rang = g.ring != nil && g.ring.rung() > g.rung
-	ev := sandbox.Evidence{Confidence: sandbox.ConfidenceKernel, Usage: k.usage(g.path)}
+	ev := sandbox.Evidence{Confidence: sandbox.ConfidenceKernel, Usage: g.last.Usage}
+	if now := g.kind.usage(g.path); now.MemoryPeak > 0 || now.CPU > 0 { // a scope that is gone says nothing
+		ev.Usage = now
+	}
 	ev.Usage.Throttled = g.throttled
 	ev.OOMKilled, ev.Pressure = s.verdict()
 	return ev
@@ -106,9 +147,12 @@ func (g *Group) read() sandbox.Evidence {
 
 // sample reads what only the container's own group tells, while it is there, and reports whether it is.
 func (g *Group) sample() bool {
-	n, ok := g.m.kind.kills(g.container)
-	g.kills = max(g.kills, n)
-	if t, ok := g.m.kind.throttled(g.container); ok {
+	n, ok := g.kind.kills(g.container)
+	if n > g.kills {
+		g.kills = n
+		g.atLimit = g.atLimit || g.kind.atLimit(g.path, g.limit)
+	}
+	if t, ok := g.kind.throttled(g.container); ok {
 		g.throttled = max(g.throttled, t)
 	}
 	return ok
@@ -135,13 +179,13 @@ func (g *Group) listen() {
 	}
 	g.work.Go(func() {
 		for seen, ok := g.ring.next(0); ok; seen, ok = g.ring.next(seen) {
-			g.follow(seen)
+			g.pursue(seen)
 		}
 	})
 }
 
-// follow looks for the kill that a ring announced, until it was seen, or the container is gone, or it is long past.
-func (g *Group) follow(rung uint64) {
+// pursue looks for the kill that a ring announced, until it was seen, or the container is gone, or it is long past.
+func (g *Group) pursue(rung uint64) {
 	began := time.Now()
 	for pause := firstLook; ; {
 		age := time.Since(began)
@@ -174,7 +218,7 @@ func (g *Group) looked(rung uint64, settled bool) bool {
 	if there && settled {
 		g.rung = max(g.rung, rung)
 	}
-	return g.kills == before && (there || !g.m.kind.entered(g.path))
+	return g.kills == before && (there || !g.kind.entered(g.path))
 }
 
 // Remove kills what is left in the group and removes it from every tree. After an error it may be called again.
@@ -189,10 +233,15 @@ func (g *Group) Remove() error {
 	if g.ring != nil {
 		g.ring.close() // before the removal, which rings it
 	}
+	if g.watch != nil {
+		g.watch.close()
+	}
 	g.cancel()
 	g.work.Wait()
-	if err := g.m.destroy(g.path); err != nil {
-		return err
+	if g.own {
+		if err := g.m.destroy(g.path); err != nil {
+			return err
+		}
 	}
 	g.m.forget(g)
 	return nil

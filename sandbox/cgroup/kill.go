@@ -26,7 +26,10 @@ func (g *Group) Kill() error {
 	if g == nil || !g.see() {
 		return errUnseen
 	}
-	return g.m.kill(g.path)
+	g.mu.Lock()
+	path := g.path
+	g.mu.Unlock()
+	return g.m.kill(path)
 }
 
 func (m *Manager) kill(path string) error {

@@ -60,10 +60,11 @@ type Manager struct {
 	kind           kind
 	settle         time.Duration
 
-	mu     sync.Mutex
-	why    string // why the manager is off
-	shared bool   // the root has its limits
-	live   map[string]*Group
+	mu      sync.Mutex
+	systemd bool   // the engine's groups are systemd's: there are none of our own
+	why     string // why the manager is off
+	shared  bool   // the root has its limits
+	live    map[string]*Group
 }
 
 var (
@@ -130,6 +131,12 @@ func (m *Manager) Use(e Engine) {
 	}
 	if why := m.misfit(e); why != "" {
 		m.switchOff(why)
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.Driver == "systemd" && !m.systemd {
+		m.systemd, m.kind = true, scope{v2{m.mounts}}
 	}
 }
 
@@ -139,7 +146,7 @@ func (m *Manager) misfit(e Engine) string {
 		return m.mounts.facts().Why
 	case !e.Local:
 		return "the engine is not reached over a unix socket, so it may be on another host"
-	case e.Driver != "cgroupfs":
+	case e.Driver != "cgroupfs" && (e.Driver != "systemd" || m.mounts.version == 1):
 		return fmt.Sprintf("the engine's cgroup driver is %q: groups of hotcell's own need cgroupfs (dockerd --exec-opt native.cgroupdriver=cgroupfs)", e.Driver)
 	case e.Version != "" && e.Version != fmt.Sprint(m.mounts.version):
 		return fmt.Sprintf("the engine sees cgroup v%s and this host v%d: it is elsewhere", e.Version, m.mounts.version)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -188,7 +189,12 @@ func TestEndsThatAreNoKillForMemory(t *testing.T) {
 	})
 	t.Run("killed from outside, at its limit for file pages that could be dropped", func(t *testing.T) {
 		b := put(t, m, "reader", 32*mib, "sleep", 0)
-		file := filepath.Join(t.TempDir(), "big")
+		dir, err := os.MkdirTemp("/var/tmp", "cgroup-") // on a disk: files in memory could not be dropped
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		file := filepath.Join(dir, "big")
 		if err := os.WriteFile(file, make([]byte, 80*mib), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -236,6 +242,44 @@ func TestAKillAboveIsPressure(t *testing.T) {
 	calm.want(true, false, pressed) // it heard the ring too: a ring of which nothing came is nothing
 	hog.gone()
 	calm.gone()
+}
+
+// The root keeps all cells of a host together, and is there as long as one supervisor has cells.
+func TestTheRootHasLimits(t *testing.T) {
+	m := newReal(t, Options{Memory: 512 * mib})
+	g := m.Enclose("c", 64*mib)
+	defer func() {
+		if err := g.Remove(); err != nil {
+			t.Error(err)
+		}
+	}()
+	want := map[string]string{"memory.limit_in_bytes": "536870912", "memory.memsw.limit_in_bytes": "536870912", "cpu.shares": "512"}
+	if m.mounts.version == 2 {
+		want = map[string]string{"memory.max": "536870912", "memory.swap.max": "0", "cpu.weight": "20"}
+	}
+	for file, value := range want {
+		controller, _, _ := strings.Cut(file, ".")
+		point := m.mounts.unified
+		if m.mounts.version == 1 {
+			point = m.mounts.controllers[controller]
+		}
+		if got := strings.Join(fields(point, m.root, file), " "); got != value {
+			t.Errorf("%s = %q, want %s", file, got, value)
+		}
+	}
+	other := newManager(Options{Root: m.root, Instance: "i2", Memory: 256 * mib}, m.mounts)
+	second := other.Enclose("c", 64*mib) // shrinks it
+	if second == nil {
+		t.Fatal("no group")
+	}
+	m.Close() // which must not take the root from under the other
+	if err := second.Remove(); err != nil {
+		t.Error(err)
+	}
+	other.Close()
+	if n, ok := number(m.mounts.memory(), g.Path(), map[int]string{1: "memory.limit_in_bytes", 2: "memory.max"}[m.mounts.version]); !ok || n != 64*mib {
+		t.Errorf("the first cell's limit: %d, %v", n, ok)
+	}
 }
 
 // Many groups that run out of memory at once: each has the verdict of its own.
@@ -326,9 +370,9 @@ func TestLeftGroups(t *testing.T) {
 	if _, err := os.Stat(m.mounts.memory() + mine.Path()); err == nil {
 		t.Error("the released group is there")
 	}
-	b.g.ring.close() // its supervisor's
-	b.g.cancel()
-	b.g.work.Wait()
+	if err := b.g.Remove(); err != nil { // its supervisor's, which has nothing left to remove
+		t.Error(err)
+	}
 }
 
 func BenchmarkGroup(b *testing.B) {

@@ -15,7 +15,7 @@ import (
 // call's, and the container's a little higher, so that ours is the one that is hit.
 func (d *Driver) enclose(name string, host *container.HostConfig) *cgroup.Group {
 	g := d.groups.Enclose(name, host.Memory)
-	if g != nil {
+	if g != nil && g.Path() != "" {
 		host.CgroupParent = g.Path()
 		host.Memory += cgroup.Slack
 		host.MemorySwap = host.Memory

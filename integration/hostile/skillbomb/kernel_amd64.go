@@ -2,8 +2,8 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// compatGetpid asks for its own pid by the 32-bit calling convention.
-func compatGetpid()
+// compatGetpid asks for its own pid by the 32-bit calling convention. It returns less than 0 where that is refused.
+func compatGetpid() int32
 
 // machineOf are the calls that this architecture alone has.
 func machineOf() tries {

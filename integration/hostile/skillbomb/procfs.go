@@ -65,7 +65,7 @@ func writeSystem() {
 	}
 	for _, root := range []string{"/proc", "/sys"} {
 		files, opened := openAll(root)
-		r.holds("open-"+root, files > 100 && len(opened) == 0, "%d files, opened %q", files, opened)
+		r.holds("open-"+root, files > 20 && len(opened) == 0, "%d files, opened %q", files, opened)
 	}
 	r.send()
 }
