@@ -264,6 +264,9 @@ func rounds() int {
 // Many cells that run out of memory at once: each has its own verdict, and no control group is left.
 func TestManyHogsAtOnce(t *testing.T) {
 	needCgroups(t)
+	if !ownGroups(t) {
+		t.Skip("without groups of our own a verdict may be lost with the engine's word")
+	}
 	r := newRig(t, rig.Options{
 		Skills: rig.Merge(rig.PythonSkill("hog", limited64, eat), rig.PythonSkill("framed-hog", frames64, eat)),
 		Adjust: func(c *executor.Config) { c.MaxCells = 12 },
