@@ -14,14 +14,22 @@ PKGS       ?= ./...
 # What tests must find on this machine: without it they fail instead of being skipped.
 REQUIRE    ?= docker,image-python,image-word-count,go,linux
 
+# How long make soak is: rounds of every hostile row, seeded endings, time-outs, calls over kill -9, restarts of an engine.
+ROUNDS     ?= 20
+ENDINGS    ?= 500
+TIMEOUTS   ?= 200
+CRASHED    ?= 1000
+RESTARTS   ?= 20
+SEED       ?= 1
+
 # The race detector needs a C compiler.
 RACE       ?= $(if $(shell command -v gcc),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test lint bench fuzz engine image clean
+.PHONY: help demo build test test-cgroup2 lint bench fuzz soak engine image runsc clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: build image ## run the bundled code-review skill on a sample, from nothing
 	bin/hotcell run code-review --arg code=@docs/examples/sample.py
@@ -37,6 +45,9 @@ test: build image ## run every test, those on the real engine included (PKGS=./.
 	$(if $(RACE),,@echo 'make: no C compiler, so the race detector is off' >&2)
 	HOTCELL_REQUIRE=$(REQUIRE) go run ./integration/tally $(RACE) -p 2 -timeout 20m $(PKGS)
 
+test-cgroup2: image ## run the tests of containment on cgroup v2, in a virtual machine (a few minutes)
+	@scripts/test-cgroup2
+
 lint: ## check format, go vet and staticcheck
 	@out=$$(gofmt -l .) && if [ -n "$$out" ]; then printf 'gofmt would change:\n%s\n' "$$out" >&2; exit 1; fi
 	go vet $(PKGS)
@@ -51,12 +62,20 @@ fuzz: ## run each fuzz target for FUZZTIME (2m)
 		go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$${file%/*}" </dev/null || exit 1; \
 	done
 
+soak: build image ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, SEED)
+	HOTCELL_REQUIRE=$(REQUIRE) HOTCELL_SOAK_SEED=$(SEED) HOTCELL_SOAK_ROUNDS=$(ROUNDS) HOTCELL_SOAK_ENDINGS=$(ENDINGS) \
+	HOTCELL_SOAK_FLOODS=1 HOTCELL_SOAK_TIMEOUTS=$(TIMEOUTS) HOTCELL_SOAK_CALLS=$(CRASHED) HOTCELL_SOAK_RESTARTS=$(RESTARTS) \
+		go test -count=1 -p 1 -v -timeout 4h ./integration/... 2>&1 | grep -E '^(soak:|---|\s+--- FAIL|FAIL|ok|panic)|soak:'
+
 engine: ## make sure that a Docker Engine answers
 	@scripts/engine
 
 image: engine ## make sure that the images of skills are there
 	@scripts/image-python
 	@scripts/image-word-count
+
+runsc: engine ## build gVisor's runtime and register it with the engine
+	@scripts/runsc
 
 clean: ## remove what was built
 	rm -rf bin dist $(EMBED)/hotcell-runner-*

@@ -10,25 +10,30 @@ import (
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
-// response builds the one terminal answer. After a failure both its error and its data say so (protocols decision 6).
+// response builds the one terminal answer of a call.
 func response(c *call, result *wall.Result, took time.Duration, fail *a2e.Error) *a2e.CallResponse {
+	r := answerTo(c.id, c.req.ID, c.req.Name, took, fail)
+	if result != nil {
+		r.Data.Data, r.Data.Summary, r.Data.Truncated = rawOrNil(result.Data), summaryOf(result.Summary), result.Truncated
+	}
+	return r
+}
+
+// refusal answers a request that no call was made for, or whose caller no longer waits.
+func refusal(c *call, fail *a2e.Error) *a2e.CallResponse { return response(c, nil, 0, fail) }
+
+// answerTo builds an answer without a result. After a failure both its error and its data say so (protocols decision 6).
+func answerTo(id, reqID, name string, took time.Duration, fail *a2e.Error) *a2e.CallResponse {
 	now := a2e.Now()
 	r := &a2e.Result{Success: fail == nil, DurationMS: roundMS(took)}
 	if fail != nil {
-		fail.With("call_id", c.id)
+		fail.With("call_id", id)
 		message, code := fail.Message, string(fail.Code)
 		r.Error, r.ErrorCode = &message, &code
 	}
-	if result != nil {
-		r.Data, r.Summary, r.Truncated = rawOrNil(result.Data), summaryOf(result.Summary), result.Truncated
-	}
 	return &a2e.CallResponse{
-		Header:    a2e.Header{Type: a2e.TypeCallResponse, ID: c.id, Version: a2e.Version, TS: now},
-		ReqID:     c.req.ID,
-		Name:      c.req.Name,
-		Data:      r,
-		Error:     fail,
-		CreatedAt: now,
+		Header: a2e.Header{Type: a2e.TypeCallResponse, ID: id, Version: a2e.Version, TS: now},
+		ReqID:  reqID, Name: name, Data: r, Error: fail, CreatedAt: now,
 	}
 }
 

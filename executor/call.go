@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -23,7 +24,8 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	if s.cfg.EmbedEvents {
 		embed(answer, c)
 	}
-	s.finish(c, answer)
+	answer = s.finish(c, answer)
+	s.awaitListener(c)
 	return answer
 }
 
@@ -76,6 +78,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	c.to(control.Starting)
 	deadline := time.Now().Add(p.policy.Timeout)
 	c.update(func(v *control.Call) { v.Started, v.Deadline = time.Now(), deadline })
+	s.note(c)
 	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errDeadline)
 	defer cancel()
 	cl, fail := s.start(ctx, c, p, spec, &undo)
@@ -88,14 +91,15 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 
 var errDeadline = errors.New("the call's deadline passed")
 
-// run hands the request to a started cell, follows it to its end and retires it. All events are delivered before it
-// returns: a listener that reads slowly delays its own answer, never the cell.
+// run hands the request to a started cell, follows it to its end and retires it. Its listener may still be reading events
+// when it returns: that delays neither the cell nor the verdict.
 func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, inputs fs.FS, w a2e.EventWriter) outcome {
 	r := relay.New(relay.Options{
 		ReqID: c.req.ID, Output: int64(p.policy.Limits.Output), Out: int64(p.policy.Limits.Out), Frames: p.skill.Run.Frames,
-		Deliver: s.deliver(c, w),
+		Keep: s.keep(c), Deliver: s.deliver(c, w),
 	})
 	delivered := make(chan struct{})
+	c.delivered = delivered
 	s.tidying.Go(func() { r.Read(cl.stdio.Stdout) })
 	s.tidying.Go(func() { defer close(delivered); r.Deliver(c.listener) })
 	if p.skill.Run.Frames {
@@ -106,7 +110,6 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, inputs
 	defer func() {
 		s.retire(c, cl, f)
 		r.Close()
-		<-delivered
 	}()
 	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, s.handIn(ctx, cl, c, p, inputs))
 	s.watch.Phase("run", time.Since(running))
@@ -137,21 +140,6 @@ func (s *Supervisor) judge(f *facts, c *call, p *plan, r *relay.Relay) outcome {
 	return outcome{result: f.Result, fail: fail}
 }
 
-// deliver keeps each event within bounds and hands it on, to a listener that wants events while the skill runs.
-func (s *Supervisor) deliver(c *call, w a2e.EventWriter) func(context.Context, *a2e.Event) {
-	listens := w != nil && c.req.Streams()
-	return func(ctx context.Context, ev *a2e.Event) {
-		c.keep(ev)
-		if !listens {
-			return
-		}
-		if err := w.WriteEvent(ctx, ev); err != nil {
-			listens = false
-			s.log.Debug("nobody listens to a call's events", "call", c.id, "error", err)
-		}
-	}
-}
-
 // logEnd logs how a call ended. A skill's own words are the caller's business and may repeat its arguments: they stay out.
 func (s *Supervisor) logEnd(c *call, e *a2e.Error) {
 	view, _ := c.snapshot()
@@ -166,29 +154,17 @@ func (s *Supervisor) logEnd(c *call, e *a2e.Error) {
 	}
 }
 
-// finish records the end: state, answer, metrics.
-func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) {
-	code, reason, state := "ok", "", control.Succeeded
-	if e := answer.Error; e != nil {
-		code, reason, state = string(e.Code), e.Reason(), control.Failed
-		if reason == a2e.ReasonCancelled {
-			state = control.Canceled
-		}
-	}
+// finish records the end, in the journal first, and returns the answer that stands.
+func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) *a2e.CallResponse {
+	r, answer := s.conclude(c, answer)
 	s.logEnd(c, answer.Error)
-	if !c.to(state) {
-		s.log.Error("a call skipped a state", "call", c.id, "to", state)
+	if !c.to(r.State) {
+		s.log.Error("a call skipped a state", "call", c.id, "to", r.State)
 	}
-	var skill string
-	c.update(func(v *control.Call) {
-		v.Ended = time.Now()
-		if answer.Error != nil {
-			v.Code, v.Reason = answer.Error.Code, reason
-		}
-		skill = v.Skill
-	})
-	c.end(answer)
+	c.update(func(v *control.Call) { v.Ended, v.Code, v.Reason = r.Ended, r.Code, r.Reason })
+	c.end(r.Answer, r.Again)
 	s.calls.ended(c, time.Now())
-	s.watch.CallEnded(skill, code, reason)
+	s.watch.CallEnded(r.Skill, cmp.Or(string(r.Code), "ok"), r.Reason)
 	s.watch.InFlight(s.calls.inFlight())
+	return answer
 }

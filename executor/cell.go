@@ -3,8 +3,11 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hotcell/hotcell/images"
@@ -21,6 +24,7 @@ const expiry = 5 * time.Minute
 
 // cell is a sandbox that has started, with what belongs to it until it is destroyed.
 type cell struct {
+	name  string
 	box   sandbox.Sandbox
 	stdio sandbox.Stdio
 	lines *wall.Writer
@@ -70,13 +74,16 @@ func (s *Supervisor) workload(c *call, p *plan, img images.Image, runner sandbox
 // start makes the cell and starts it, all before the deadline. On failure nothing of it is left, or it is being undone.
 func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.Spec, undo *cleanup.Stack) (*cell, *a2e.Error) {
 	began := time.Now()
+	s.held.take(spec.Name)
 	box, err := s.cfg.Driver.Create(ctx, spec)
 	if err != nil {
-		return nil, s.startFailure(ctx, p, err)
+		s.unmade(ctx, spec.Name, err)
+		return nil, s.startFailure(ctx, p, s.nameRuntimes(ctx, spec.Runtime, err))
 	}
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
-	cl := &cell{box: box, undo: undo.Release(), exited: make(chan struct{})}
+	s.note(c)
+	cl := &cell{name: spec.Name, box: box, undo: undo.Release(), exited: make(chan struct{})}
 	cl.ctx, cl.cancel = context.WithCancel(s.base)
 	if err := box.Start(ctx); err != nil {
 		f := facts{}
@@ -91,6 +98,28 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.
 	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr) })
 	s.watch.Phase("start", time.Since(began))
 	return cl, nil
+}
+
+// unmade gives up a cell that was not made. Where the engine's answer was lost, or nobody waited for it, the engine may have
+// made it all the same: then it is looked for.
+func (s *Supervisor) unmade(ctx context.Context, name string, err error) {
+	if ctx.Err() != nil || errors.Is(err, sandbox.ErrUnavailable) {
+		s.held.lose(name)
+		return
+	}
+	s.gone(name)
+}
+
+// nameRuntimes adds to a refusal which runtimes there are, where the one that was asked for is not among them.
+func (s *Supervisor) nameRuntimes(ctx context.Context, asked string, err error) error {
+	if asked == "" || !errors.Is(err, sandbox.ErrUnsupported) {
+		return err
+	}
+	caps, failed := s.cfg.Driver.Capabilities(ctx)
+	if failed != nil || slices.Contains(caps.Runtimes, asked) {
+		return err
+	}
+	return fmt.Errorf("%w: sandbox.runtime is %q, and the engine has %s", err, asked, strings.Join(caps.Runtimes, ", "))
 }
 
 // startFailure classifies an error of create or start. The caller's cancellation and the deadline come first: they are

@@ -155,14 +155,14 @@ func crashError(f facts) *a2e.Error {
 	case f.Exit != nil && f.Exit.Signal != 0:
 		return a2e.Errorf(a2e.SandboxCrash, "the skill was ended by signal %d (%s)", f.Exit.Signal, syscall.Signal(f.Exit.Signal)).
 			Because(a2e.ReasonSignal).With("signal", f.Exit.Signal)
-	case f.Engine != nil && f.Engine.Code > 128:
-		return a2e.Errorf(a2e.SandboxCrash, "the cell was ended from outside with exit code %d", f.Engine.Code).
+	case f.Engine != nil && f.Engine.Code > 128 && !f.Frames: // the runner never exits so
+		return a2e.Errorf(a2e.SandboxCrash, "the cell ended with exit code %d, as by a signal that hotcell did not send", f.Engine.Code).
 			Because(a2e.ReasonSignal).With("exit_code", f.Engine.Code)
+	case f.Cut: // before the exit code: a cell whose streams break ends because of that
+		return a2e.Errorf(a2e.SandboxCrash, "the cell's output was cut off before a result").Because(a2e.ReasonTruncated)
 	case f.Engine != nil && f.Engine.Code != 0:
 		return a2e.Errorf(a2e.SandboxCrash, "the cell ended with exit code %d and gave no result", f.Engine.Code).
 			Because(a2e.ReasonExit).With("exit_code", f.Engine.Code)
-	case f.Cut:
-		return a2e.Errorf(a2e.SandboxCrash, "the cell's output was cut off before a result").Because(a2e.ReasonTruncated)
 	}
 	return a2e.Errorf(a2e.SandboxCrash, "the cell ended without a result").Because(a2e.ReasonTruncated)
 }

@@ -65,8 +65,10 @@ func TestClassify(t *testing.T) {
 		{"killed from outside", facts{Engine: engine(137, false)}, a2e.SandboxCrash, a2e.ReasonSignal, true},
 		{"runner ended with 2", facts{Engine: engine(2, false)}, a2e.SandboxCrash, a2e.ReasonExit, true},
 		{"cut stream, exit 0", facts{Cut: true, Engine: engine(0, false)}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
+		{"cut stream, and the runner ends because of it", facts{Cut: true, Engine: engine(1, false)}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
 		{"no word at all", facts{}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
 		{"frames: exit 3 without a result", facts{Frames: true, Engine: engine(3, false)}, a2e.SandboxCrash, a2e.ReasonExit, true},
+		{"frames: exit 137 without a result", facts{Frames: true, Engine: engine(137, false)}, a2e.SandboxCrash, a2e.ReasonExit, true},
 		{"frames: exit 0 without a result", facts{Frames: true, Engine: engine(0, false)}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
 		{"input unreadable", facts{Input: errors.New("x")}, a2e.RuntimeError, a2e.ReasonInternal, false},
 	}

@@ -32,9 +32,12 @@ type Config struct {
 	MaxQueue     int           // calls that wait; 0: 1024
 	QueueTimeout time.Duration // longest wait; 0: 30s
 	PullTimeout  time.Duration // longest image pull; 0: 5m
+	Patience     time.Duration // for a listener that takes no event, once its call has ended; 0: 1m
 
 	EmbedEvents bool     // put the events into SkillResult.events as well
 	Observer    Observer // metrics; nil: none
+
+	Journal Journal // nil: calls are known as long as this process lives
 
 	// Owners tells which supervisors of this data folder live; nil: no other is known.
 	Owners Owners
@@ -97,8 +100,14 @@ func (c *Config) fill() {
 	if c.PullTimeout == 0 {
 		c.PullTimeout = 5 * time.Minute
 	}
+	if c.Patience == 0 {
+		c.Patience = time.Minute
+	}
 	if c.Observer == nil {
 		c.Observer = Blind
+	}
+	if c.Journal == nil {
+		c.Journal = Forgetful
 	}
 	if c.Host == "" {
 		c.Host = "unknown"

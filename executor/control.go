@@ -4,49 +4,101 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
-// List implements [control.Control].
-func (s *Supervisor) List(_ context.Context, limit int) ([]control.Call, error) {
-	calls := []control.Call{}
+// List implements [control.Control]: the calls that this process knows best, and those that only the journal knows.
+func (s *Supervisor) List(ctx context.Context, limit int) ([]control.Call, error) {
+	kept, err := s.journal.List(ctx, limit)
+	if err != nil {
+		return nil, err
+	}
+	calls, here := []control.Call{}, map[string]bool{}
 	for _, c := range s.calls.newest(limit) {
 		view, _ := c.snapshot()
-		calls = append(calls, view)
+		calls, here[c.id] = append(calls, view), true
+	}
+	for _, v := range kept {
+		if !here[v.ID] {
+			calls = append(calls, v)
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b control.Call) int { return b.Accepted.Compare(a.Accepted) })
+	if limit > 0 && len(calls) > limit {
+		calls = calls[:limit]
 	}
 	return calls, nil
 }
 
 // Show implements [control.Control].
-func (s *Supervisor) Show(_ context.Context, id string) (control.Call, *a2e.CallResponse, error) {
-	c, err := s.look(id)
-	if err != nil {
+func (s *Supervisor) Show(ctx context.Context, id string) (control.Call, *a2e.CallResponse, error) {
+	c, r, err := s.look(ctx, id)
+	switch {
+	case err != nil:
 		return control.Call{}, nil, err
+	case c == nil:
+		return r.Call, answerOf(r), nil
 	}
 	view, answer := c.snapshot()
 	return view, answer, nil
 }
 
-// Events implements [control.Control].
-func (s *Supervisor) Events(_ context.Context, id string, from int) ([]a2e.Event, error) {
-	c, err := s.look(id)
+// Events implements [control.Control]. The journal has more events of a call than this process keeps, and this process
+// has the newest.
+func (s *Supervisor) Events(ctx context.Context, id string, from int) ([]a2e.Event, error) {
+	c, r, err := s.look(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	events, _ := c.told(from)
-	return events, nil
+	var here []a2e.Event
+	if c != nil {
+		r.ID = c.id
+		here, _ = c.told(from)
+	}
+	kept, err := s.journal.Events(ctx, r.ID, from)
+	if err != nil && c == nil {
+		return nil, err
+	}
+	return merged(eventsOf(kept, math.MaxInt, math.MaxInt), here), nil
+}
+
+// merged puts two ordered lists of a call's events into one. Behind the end of what the journal gave it takes only what
+// follows without a gap: the rest may be on the journal's next page, or on its way there.
+func merged(kept, here []a2e.Event) []a2e.Event {
+	if len(kept) == 0 {
+		return here
+	}
+	all := make([]a2e.Event, 0, len(kept)+len(here))
+	for len(kept) > 0 {
+		next := &kept
+		if len(here) > 0 && here[0].Seq <= kept[0].Seq {
+			if here[0].Seq == kept[0].Seq {
+				kept = kept[1:]
+			}
+			next = &here
+		}
+		all, *next = append(all, (*next)[0]), (*next)[1:]
+	}
+	for len(here) > 0 && here[0].Seq == all[len(all)-1].Seq+1 {
+		all, here = append(all, here[0]), here[1:]
+	}
+	return all
 }
 
 // Cancel implements [control.Control].
-func (s *Supervisor) Cancel(_ context.Context, id string) error {
-	c, err := s.look(id)
-	if err != nil {
+func (s *Supervisor) Cancel(ctx context.Context, id string) error {
+	c, r, err := s.look(ctx, id)
+	switch {
+	case err != nil:
 		return err
-	}
-	if c.hasEnded() {
+	case c == nil && r.Answer == nil:
+		return fmt.Errorf("%s: %w", clip(id, 80), control.ErrElsewhere)
+	case c == nil || c.hasEnded():
 		return fmt.Errorf("%s: %w", clip(id, 80), control.ErrEnded)
 	}
 	c.cancel(errOperator)
@@ -76,11 +128,20 @@ func cancelledBy(whom string) *a2e.Error {
 	return e
 }
 
-func (s *Supervisor) look(id string) (*call, error) {
-	if c := s.calls.find(id); c != nil {
-		return c, nil
+// look finds a call: here, or only in the journal. A request id may name a newer call of another supervisor.
+func (s *Supervisor) look(ctx context.Context, id string) (*call, control.Record, error) {
+	c := s.calls.find(id)
+	if c != nil && c.id == id {
+		return c, control.Record{}, nil
 	}
-	return nil, fmt.Errorf("%q: %w", clip(id, 80), control.ErrNotFound)
+	r, err := s.journal.Find(ctx, id)
+	switch {
+	case c != nil && (err != nil || !r.Accepted.After(c.accepted)):
+		return c, control.Record{}, nil
+	case errors.Is(err, control.ErrNotFound):
+		return nil, r, fmt.Errorf("%q: %w", clip(id, 80), control.ErrNotFound)
+	}
+	return nil, r, err
 }
 
 // idle returns a channel that is closed once a draining supervisor has neither calls nor cells left.
@@ -100,12 +161,13 @@ func (s *Supervisor) idle() <-chan struct{} {
 const lastWords = 15 * time.Second
 
 // Drain refuses new calls, waits for those in flight and for their clean-up, and returns. When ctx ends first the calls
-// that are left are cancelled, their cells destroyed, and ctx's error returned.
+// that are left are cancelled, their cells destroyed, and ctx's error returned. Cells that live even then are poisoned.
 func (s *Supervisor) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	s.draining = true
 	s.mu.Unlock()
 	defer s.giveUp()
+	defer s.leave()
 	idle := s.idle()
 	select {
 	case <-idle:
@@ -121,4 +183,11 @@ func (s *Supervisor) Drain(ctx context.Context) error {
 		s.log.Error("cells are left behind", "calls", s.calls.inFlight())
 	}
 	return ctx.Err()
+}
+
+// leave puts on record what this supervisor could not destroy, or does not know to be gone.
+func (s *Supervisor) leave() {
+	if err := s.held.abandon(); err != nil {
+		s.log.Error("cells that are left behind are not on record", "error", err)
+	}
 }

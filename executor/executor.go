@@ -16,12 +16,16 @@ import (
 
 // Supervisor runs calls. It is an [a2e.Handler] and a [control.Control], and is safe for concurrent use.
 type Supervisor struct {
-	cfg   Config
-	log   *slog.Logger
-	watch Observer
-	calls *registry
-	uids  *uids
-	gate  *gate
+	cfg     Config
+	log     *slog.Logger
+	watch   Observer
+	journal Journal
+	calls   *registry
+	uids    *uids
+	gate    *gate
+
+	held   *held
+	reaper *reaper
 
 	base     context.Context // ends when the supervisor gives up on what is left
 	giveUp   context.CancelFunc
@@ -45,8 +49,11 @@ func New(cfg Config) (*Supervisor, error) {
 		return nil, err
 	}
 	cfg.fill()
-	s := &Supervisor{cfg: cfg, log: cfg.Log, watch: cfg.Observer, calls: newRegistry(), uids: newUIDs(cfg.RunDir)}
+	s := &Supervisor{
+		cfg: cfg, log: cfg.Log, watch: cfg.Observer, journal: cfg.Journal, calls: newRegistry(), uids: newUIDs(cfg.RunDir),
+	}
 	s.gate = newGate(s)
+	s.held, s.reaper = newHeld(s.tellPoisoned), newReaper()
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -74,12 +81,16 @@ func (s *Supervisor) Run(ctx context.Context, who a2e.Caller, req *a2e.CallReque
 	defer context.AfterFunc(s.base, stop)()
 	life, cancel := context.WithCancelCause(listener)
 	defer cancel(nil)
-	c := newCall(who, req, listener, cancel)
 	for {
-		earlier, refused := s.accept(c)
+		c := newCall(who, req, listener, cancel)
+		c.deafen = stop
+		earlier, fail := s.accept(c)
+		if fail == nil && earlier == nil {
+			earlier, fail = s.remember(c)
+		}
 		switch {
-		case refused != nil:
-			return response(c, nil, 0, refused)
+		case fail != nil:
+			return refusal(c, fail)
 		case earlier == nil:
 			defer s.serving.Done()
 			return s.serve(life, c, inputs, w)
@@ -88,6 +99,12 @@ func (s *Supervisor) Run(ctx context.Context, who a2e.Caller, req *a2e.CallReque
 			return answer
 		}
 	}
+}
+
+// awaiter is an earlier call whose answer stands for that of a request that was sent again. Its answer is nil when it says
+// nothing about the request, which may be made again then.
+type awaiter interface {
+	await(ctx context.Context) *a2e.CallResponse
 }
 
 func newCall(who a2e.Caller, req *a2e.CallRequest, listener context.Context, cancel context.CancelCauseFunc) *call {
@@ -108,17 +125,19 @@ func newCall(who a2e.Caller, req *a2e.CallRequest, listener context.Context, can
 }
 
 // accept registers the call, unless the supervisor is draining or the same request came before.
-func (s *Supervisor) accept(c *call) (earlier *call, refused *a2e.Error) {
+func (s *Supervisor) accept(c *call) (earlier awaiter, refused *a2e.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
 		return nil, a2e.Errorf(a2e.RuntimeError, "hotcell is shutting down").Because(a2e.ReasonDraining).Transient()
 	}
-	if earlier, refused = s.calls.add(c, c.accepted); earlier != nil || refused != nil {
-		return earlier, refused
+	old, refused := s.calls.add(c, c.accepted)
+	switch {
+	case refused != nil:
+		return nil, refused
+	case old != nil:
+		return old, nil
 	}
 	s.serving.Add(1)
-	s.watch.CallAccepted(c.req.Name)
-	s.watch.InFlight(s.calls.inFlight())
 	return nil, nil
 }

@@ -187,6 +187,21 @@ func TestEndsOfACell(t *testing.T) {
 	}
 }
 
+// An engine that is stopped kills its cells first and says so: that is the engine's end, not the skill's.
+func TestACellThatAStoppingEngineKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b *bench
+		b = setUp(t, func(context.Context, map[string]any, *bufio.Reader, func(string, ...any)) int {
+			b.driver.SetFaults(fake.Faults{Capabilities: sandbox.ErrUnavailable})
+			return 137
+		}, nil)
+		answer, _ := b.ask(t.Context(), req("free"))
+		if got := verdict(answer); got != "sandbox_crash/engine_unavailable" {
+			t.Errorf("got %s: %+v", got, answer.Error)
+		}
+	})
+}
+
 // A start that hangs is a time-out by the deadline, and what comes up later is destroyed.
 func TestAStartThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -370,6 +385,22 @@ func (d slowDriver) Capabilities(ctx context.Context) (sandbox.Capabilities, err
 	return d.Driver.Capabilities(ctx)
 }
 
+// A runtime that the engine lacks is named, with those that it has.
+func TestARuntimeThatIsNotThere(t *testing.T) {
+	b := setUp(t, well, func(c *Config) { c.Policy.Runtime = "runsk" })
+	b.Supervisor.cfg.Driver = refusing{b.driver}
+	answer, _ := b.ask(t.Context(), req("free"))
+	if verdict(answer) != "runtime_error/unsupported" || !strings.HasSuffix(answer.Error.Message, `sandbox.runtime is "runsk", and the engine has fake`) {
+		t.Errorf("%s: %v", verdict(answer), answer.Error)
+	}
+}
+
+type refusing struct{ *fake.Driver }
+
+func (refusing) Create(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
+	return nil, fmt.Errorf("unknown runtime: %w", sandbox.ErrUnsupported)
+}
+
 // A cell that speaks the wall itself waits to be told that it may go, and is told at once.
 func TestAFramesCellIsToldToGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -383,6 +414,23 @@ func TestAFramesCellIsToldToGo(t *testing.T) {
 		began := time.Now()
 		if answer, _ := b.ask(t.Context(), req("framed")); answer.Error != nil || time.Since(began) > 0 {
 			t.Errorf("%+v after %v", answer.Error, time.Since(began))
+		}
+	})
+}
+
+// A runner that cannot count OOM kills waits with its exit until it is told to go, and the engine knows the end only then.
+func TestARunnerThatCannotTellIsLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setUp(t, func(_ context.Context, _ map[string]any, in *bufio.Reader, say func(string, ...any)) int {
+			say(`{"type":"cell/exit","exit_code":3,"oom_kills":-1}`)
+			if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "cell/done") {
+				t.Errorf("told %q, %v", line, err)
+			}
+			return 0
+		}, nil)
+		began := time.Now()
+		if answer, _ := b.ask(t.Context(), req("free")); verdict(answer) != "skill_error/exit" || time.Since(began) > 0 {
+			t.Errorf("%s after %v", verdict(answer), time.Since(began))
 		}
 	})
 }
@@ -426,7 +474,7 @@ func TestTheReplayWindowEnds(t *testing.T) {
 		r := req("free")
 		r.ID = "r1"
 		first, _ := b.ask(t.Context(), r)
-		time.Sleep(replay - time.Second)
+		time.Sleep(Replay - time.Second)
 		if again, _ := b.ask(t.Context(), r); again.ID != first.ID {
 			t.Error("within the window the call ran again")
 		}
@@ -468,6 +516,27 @@ func TestASlowListener(t *testing.T) {
 	})
 }
 
+// A listener that takes nothing has no part in the verdict: it stands at once, and the answer comes without the events.
+func TestADeadListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setUp(t, well, nil)
+		free := make(chan struct{})
+		began := time.Now()
+		answer := b.Call(t.Context(), a2e.Caller{}, req("free"), a2e.EventWriterFunc(func(context.Context, *a2e.Event) error {
+			<-free
+			return nil
+		}))
+		if answer.Error != nil || len(answer.Data.Events) != 2 || time.Since(began) != time.Minute+lastEvent {
+			t.Errorf("%+v, %d events, %v", answer.Error, len(answer.Data.Events), time.Since(began))
+		}
+		call, _, err := b.Show(t.Context(), answer.ID)
+		if err != nil || call.Ended.Sub(began) > time.Second {
+			t.Errorf("ended %v after its start: %v", call.Ended.Sub(began), err)
+		}
+		close(free)
+	})
+}
+
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setUp(t, hang, nil)
@@ -505,7 +574,7 @@ func TestNothingGrowsWithTheNumberOfCalls(t *testing.T) {
 		if earlier, err := r.add(c, now); earlier != nil || err != nil {
 			t.Fatal(earlier, err)
 		}
-		c.end(&a2e.CallResponse{})
+		c.end([]byte("{}"), false)
 		r.ended(c, now)
 		now = now.Add(time.Millisecond)
 	}
@@ -517,7 +586,7 @@ func TestNothingGrowsWithTheNumberOfCalls(t *testing.T) {
 	if _, err := r.add(c, now); err != nil {
 		t.Fatal(err)
 	}
-	c.end(&a2e.CallResponse{})
+	c.end([]byte("{}"), false)
 	r.ended(c, now)
 	if n := r.order.Len(); n != keepCalls || r.inFlight() != 0 {
 		t.Errorf("an hour later %d calls are kept and %d in flight, want %d and none", n, r.inFlight(), keepCalls)

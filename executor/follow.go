@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotcell/hotcell/executor/relay"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
 )
 
@@ -40,6 +41,7 @@ func (s *Supervisor) follow(ctx context.Context, c *call, cl *cell, r *relay.Rel
 		case <-exited:
 			exited, grace, heard = nil, time.After(streamGrace), r.Lines()
 			f.see(cl)
+			s.suspect(ctx, &f)
 		case <-grace:
 			if lines := r.Lines(); lines != heard { // it still says something: artifacts may take their time
 				heard, grace = lines, time.After(resultGrace)
@@ -139,6 +141,17 @@ func (f *facts) usage() *control.Usage {
 	}
 }
 
+// suspect asks whether the engine still answers when a cell ended without a word: one that is being stopped takes no more
+// requests, and then ends what runs.
+func (s *Supervisor) suspect(ctx context.Context, f *facts) {
+	if f.Engine == nil || f.Exit != nil || f.Result != nil || f.oom() {
+		return
+	}
+	if err := s.ping(ctx); errors.Is(err, sandbox.ErrUnavailable) {
+		f.EngineLost = err
+	}
+}
+
 // evidence asks the engine where neither the cell itself nor the kernel could tell. With a result, or with the runner's own
 // count of OOM kills, nobody need be asked.
 func (s *Supervisor) evidence(ctx context.Context, f *facts, cl *cell) {
@@ -148,9 +161,14 @@ func (s *Supervisor) evidence(ctx context.Context, f *facts, cl *cell) {
 	if f.Result != nil || told || f.Output != "" || f.Engine != nil || f.EngineLost != nil {
 		return
 	}
+	if f.Exit != nil {
+		s.tell(cl, wall.TypeDone) // the runner waits for this before it exits, and the engine speaks only then
+	}
 	select {
 	case <-cl.exited:
 		f.see(cl)
+		f.witness(cl.box)
+		s.suspect(ctx, f)
 	case <-time.After(evidenceGrace):
 		if err := s.ping(ctx); errors.Is(err, sandbox.ErrUnavailable) {
 			f.EngineLost = err

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/hotcell/hotcell/executor/relay"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
 )
@@ -29,6 +31,10 @@ type call struct {
 	listener context.Context // ends when nobody listens to events any more, and not when the call is cancelled
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed once answer stands
+
+	deafen    context.CancelFunc // ends listener
+	delivered <-chan struct{}    // closed once the listener has every event; nil without a cell
+	taken     atomic.Int64       // events that the listener took
 
 	mu      sync.Mutex
 	view    control.Call
@@ -56,18 +62,19 @@ func (c *call) update(f func(v *control.Call)) {
 	f(&c.view)
 }
 
-// keep notes an event within the bounds, and counts what it drops.
-func (c *call) keep(ev *a2e.Event) {
+// keep notes an event within the bounds, and counts what it drops. It returns the event as JSON, nil if it has none.
+func (c *call) keep(ev *a2e.Event) json.RawMessage {
 	b, err := json.Marshal(ev)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.view.Events++
 	if err != nil || len(c.events) >= keepEvents || c.kept+len(b) > keepEventBytes {
 		c.dropped++
-		return
+		return b
 	}
 	c.events = append(c.events, b)
 	c.kept += len(b)
+	return b
 }
 
 // told returns the kept events with a sequence number of at least from, and how many were dropped.
@@ -77,27 +84,40 @@ func (c *call) told(from int) (events []a2e.Event, dropped int) {
 	dropped = c.dropped
 	c.mu.Unlock()
 	for _, b := range kept {
-		var ev a2e.Event
-		if decode(b, &ev) == nil && ev.Seq >= from {
+		if ev, ok := eventOf(b); ok && ev.Seq >= from {
 			events = append(events, ev)
 		}
 	}
 	return events, dropped
 }
 
+// eventOf reads an event that was kept. What a cell put into it grows twentyfold when it is decoded, so that stays as it is.
+func eventOf(b json.RawMessage) (a2e.Event, bool) {
+	var ev struct {
+		a2e.Event
+		Data json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(b, &ev) != nil {
+		return a2e.Event{}, false
+	}
+	ev.Event.Data = relay.Shallow(ev.Data)
+	return ev.Event, true
+}
+
 // end sets the answer and wakes whoever waits for it.
-func (c *call) end(answer *a2e.CallResponse) {
-	b, err := json.Marshal(answer)
-	if err != nil { // data that has no JSON form cannot come from a cell
-		b, _ = json.Marshal(response(c, nil, 0, a2e.AsError(err)))
-	}
+func (c *call) end(answer json.RawMessage, again bool) {
 	c.mu.Lock()
-	c.answer = b
-	if e := answer.Error; e != nil {
-		c.again = e.Reason() == a2e.ReasonCancelled || (e.Retryable && c.view.Cell == "")
-	}
+	c.answer, c.again = answer, again
 	c.mu.Unlock()
 	c.cancel(nil)
+	close(c.done)
+}
+
+// withdraw wakes whoever waits for a call that was not taken in after all: they try for themselves.
+func (c *call) withdraw() {
+	c.mu.Lock()
+	c.again = true
+	c.mu.Unlock()
 	close(c.done)
 }
 
@@ -138,7 +158,7 @@ func (c *call) await(ctx context.Context) *a2e.CallResponse {
 		_, answer := c.snapshot()
 		return answer
 	case <-ctx.Done():
-		return response(c, nil, 0, cancelledBy(canceller(ctx)))
+		return refusal(c, cancelledBy(canceller(ctx)))
 	}
 }
 
@@ -150,9 +170,11 @@ func decode(b []byte, v any) error {
 }
 
 func clip(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
+	for i := range s {
+		if n == 0 {
+			return s[:i] + "…"
+		}
+		n--
 	}
-	return string(r[:n]) + "…"
+	return s
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 )
 
-// How long and how many ended calls are remembered. Within replay the same request gets the stored answer, whatever else;
-// beyond it the newest keepCalls are kept to be looked at. keepBytes bounds the memory of all of it.
+// Replay is how long the same request sent again gets the stored answer.
+const Replay = 10 * time.Minute
+
+// How many ended calls are remembered here beyond that, to be looked at. keepBytes bounds the memory of all of it.
 const (
-	replay    = 10 * time.Minute
 	keepCalls = 1000
 	mostCalls = 20_000
 	keepBytes = 256 << 20
@@ -41,10 +42,9 @@ func newRegistry() *registry {
 func (r *registry) add(c *call, now time.Time) (earlier *call, err *a2e.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if old := r.byKey[c.key]; old != nil && now.Sub(old.accepted) < replay && !(old.hasEnded() && old.again) {
+	if old := r.byKey[c.key]; old != nil && now.Sub(old.accepted) < Replay && !(old.hasEnded() && old.again) {
 		if old.digest != c.digest {
-			return nil, a2e.Errorf(a2e.InvalidMessage, "request id %q was used for another request within the last ten minutes: use a new one", clip(c.key.reqID, 80)).
-				Because(a2e.ReasonDuplicateID)
+			return nil, duplicate(c.key.reqID)
 		}
 		return old, nil
 	}
@@ -53,6 +53,22 @@ func (r *registry) add(c *call, now time.Time) (earlier *call, err *a2e.Error) {
 	r.byKey[c.key] = c
 	r.flight++
 	return nil, nil
+}
+
+func duplicate(reqID string) *a2e.Error {
+	return a2e.Errorf(a2e.InvalidMessage, "request id %q was used for another request within the last ten minutes: use a new one", clip(reqID, 80)).
+		Because(a2e.ReasonDuplicateID)
+}
+
+// drop forgets a call that was not taken in after all.
+func (r *registry) drop(c *call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flight--
+	r.bytes += c.size() // which forget takes off again
+	if e := r.byID[c.id]; e != nil {
+		r.forget(e, c)
+	}
 }
 
 // ended notes that a call has its answer, and forgets old ones.
@@ -76,7 +92,7 @@ func (r *registry) ended(c *call, now time.Time) {
 
 func (r *registry) overfull(oldest *call, now time.Time) bool {
 	n := r.order.Len()
-	return n > mostCalls || r.bytes > keepBytes || (n > keepCalls && now.Sub(oldest.accepted) >= replay)
+	return n > mostCalls || r.bytes > keepBytes || (n > keepCalls && now.Sub(oldest.accepted) >= Replay)
 }
 
 func (r *registry) forget(e *list.Element, c *call) {

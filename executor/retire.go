@@ -14,8 +14,8 @@ const (
 	undoLimit    = 10 * time.Second       // for giving back what is only counted here
 )
 
-// retire ends a cell in the background: tell it, destroy it, give back what it held. A cell that will not die keeps its
-// reservation and is tried again until the supervisor gives up; then it is the reaper's.
+// retire ends a cell in the background: tell it, destroy it, give back what it held. A cell that will not die is poisoned:
+// it keeps its reservation and is tried again until the supervisor gives up; then it is the next one's to reap.
 func (s *Supervisor) retire(c *call, cl *cell, f facts) {
 	began := time.Now()
 	s.tidying.Go(func() {
@@ -39,11 +39,11 @@ func (s *Supervisor) retire(c *call, cl *cell, f facts) {
 // farewell tells a cell that it may go. One that was cancelled, or has said its last word, gets a moment to end by itself:
 // that costs less than killing it. One that overstayed its deadline or its budget gets none.
 func (s *Supervisor) farewell(cl *cell, f facts) {
-	line := wall.Control{Type: wall.TypeDone}
+	word := wall.TypeDone
 	if f.Cancelled {
-		line.Type = wall.TypeCancel
+		word = wall.TypeCancel
 	}
-	s.tidying.Go(func() { _ = cl.lines.Encode(line) }) // a cell that does not read blocks this until it is destroyed
+	s.tell(cl, word)
 	if !f.Cancelled && f.Exit == nil && f.Result == nil {
 		return
 	}
@@ -54,6 +54,11 @@ func (s *Supervisor) farewell(cl *cell, f facts) {
 	}
 }
 
+// tell says a word to a cell and does not wait for it to listen: one that does not read blocks it until it is destroyed.
+func (s *Supervisor) tell(cl *cell, word string) {
+	s.tidying.Go(func() { _ = cl.lines.Encode(wall.Control{Type: word}) })
+}
+
 // destroy tries until the cell is gone, and reports whether it is.
 func (s *Supervisor) destroy(c *call, cl *cell) bool {
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
@@ -61,15 +66,34 @@ func (s *Supervisor) destroy(c *call, cl *cell) bool {
 		err := cl.box.Destroy(ctx)
 		cancel()
 		if err == nil {
+			s.gone(cl.name)
 			return true
 		}
 		s.log.Warn("a cell will not die and keeps its reservation", "call", c.id, "cell", cl.box.ID(), "error", err)
+		if err := s.held.poison(cl.name); err != nil {
+			s.log.Error("a poisoned cell is not on record", "cell", cl.name, "error", err)
+		}
 		select {
 		case <-time.After(wait):
 		case <-s.base.Done():
 			return false
 		}
 	}
+}
+
+// gone notes that a cell is destroyed, or was never made.
+func (s *Supervisor) gone(name string) {
+	if err := s.held.free(name); err != nil {
+		s.log.Error("a cell that is gone is on record as poisoned", "cell", name, "error", err)
+	}
+}
+
+// tellPoisoned tells the other supervisors which cells of ours will not die.
+func (s *Supervisor) tellPoisoned(names []string) error {
+	if s.cfg.Owners == nil {
+		return nil
+	}
+	return s.cfg.Owners.Poisoned(names)
 }
 
 // undo runs the undo steps of a call that never had a cell.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -21,7 +23,13 @@ import (
 	"github.com/hotcell/hotcell/sandbox/fake"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if path, name, ok := strings.Cut(os.Getenv(victimEnv), "="); ok {
+		fmt.Fprintln(os.Stderr, victim(path, name))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // life is what a cell does once it has the request; lines are written by say.
 type life func(ctx context.Context, req map[string]any, stdin *bufio.Reader, say func(format string, args ...any)) int
@@ -113,6 +121,10 @@ func catalog(t testing.TB) skills.Catalog {
 	return lib
 }
 
+func runnerTree(string) (sandbox.Tree, error) {
+	return sandbox.Tree{Name: "runner", Digest: fmt.Sprintf("%064x", 1), Target: wall.DirRunner, FS: fstest.MapFS{"runner": {Mode: 0o755}}}, nil
+}
+
 type bench struct {
 	*Supervisor
 	driver *fake.Driver
@@ -126,10 +138,7 @@ func setUp(t testing.TB, l life, adjust func(*Config)) *bench {
 	driver := fake.New(program(l))
 	watch := &watcher{}
 	cfg := Config{
-		Driver: driver, Images: store{}, Skills: catalog(t), Instance: "test", Observer: watch,
-		Runner: func(string) (sandbox.Tree, error) {
-			return sandbox.Tree{Name: "runner", Digest: fmt.Sprintf("%064x", 1), Target: wall.DirRunner, FS: fstest.MapFS{"runner": {Mode: 0o755}}}, nil
-		},
+		Driver: driver, Images: store{}, Skills: catalog(t), Instance: "test", Observer: watch, Runner: runnerTree,
 		DefaultImages: map[string]string{"python": "img"},
 		EmbedEvents:   true,
 	}

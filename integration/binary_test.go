@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	supervisors "github.com/hotcell/hotcell/internal/instance"
 	"github.com/hotcell/hotcell/internal/testutil"
 )
 
@@ -56,6 +57,7 @@ func command(t *testing.T, bin, stdin string, args ...string) ran {
 // daemon is a running `hotcell serve`.
 type daemon struct {
 	cmd    *exec.Cmd
+	dir    string
 	socket string
 	url    string
 	stderr *bytes.Buffer
@@ -65,8 +67,13 @@ type daemon struct {
 // serve starts the daemon and waits until it says that it is ready. It is stopped at the test's end.
 func serve(t *testing.T, bin string, env ...string) *daemon {
 	t.Helper()
-	dir := t.TempDir()
-	d := &daemon{socket: filepath.Join(dir, "s"), stderr: &bytes.Buffer{}, read: make(chan struct{})}
+	return serveIn(t, t.TempDir(), bin, env...)
+}
+
+// serveIn is serve with the data folder and the socket of the daemon that was in dir before.
+func serveIn(t *testing.T, dir, bin string, env ...string) *daemon {
+	t.Helper()
+	d := &daemon{dir: dir, socket: filepath.Join(dir, "s"), stderr: &bytes.Buffer{}, read: make(chan struct{})}
 	d.cmd = exec.Command(bin, "serve", "--socket", d.socket, "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"))
 	d.cmd.Dir = dir
 	d.cmd.Env = append(os.Environ(), env...)
@@ -97,6 +104,42 @@ func serve(t *testing.T, bin string, env ...string) *daemon {
 		t.Fatal("the daemon is not ready after 30 s")
 	}
 	return d
+}
+
+// kill is kill -9. What the daemon left is there when it returns.
+func (d *daemon) kill(t *testing.T) {
+	t.Helper()
+	if err := d.cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	<-d.read
+	_ = d.cmd.Wait() // killed
+}
+
+// instances returns the ids of the supervisors that have a file in the daemon's data folder, by whether they live.
+func (d *daemon) instances(t *testing.T) map[string]bool {
+	t.Helper()
+	all, err := supervisors.List(filepath.Join(d.dir, "data", "instances"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, info := range all {
+		ids[info.Instance] = info.Alive
+	}
+	return ids
+}
+
+// id returns the id of the running daemon.
+func (d *daemon) id(t *testing.T) string {
+	t.Helper()
+	for id, alive := range d.instances(t) {
+		if alive {
+			return id
+		}
+	}
+	t.Fatal("no instance lives")
+	return ""
 }
 
 // stop asks the daemon to end and waits for it.

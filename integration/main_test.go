@@ -62,6 +62,9 @@ func newRig(t *testing.T, opts rig.Options) *rig.Rig {
 	return r
 }
 
+// underRunsc reports whether this run of the tests is gVisor's; some of what is true of a cell differs there.
+func underRunsc() bool { return os.Getenv(rig.EnvRuntime) == "runsc" }
+
 func listed() []sandbox.Listed {
 	driver, err := docker.New(docker.Options{Instance: instance, Cgroup: cgroup.Options{Root: groups}})
 	if err != nil {

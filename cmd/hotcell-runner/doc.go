@@ -2,5 +2,6 @@
 //
 //	hotcell-runner [-output=BYTES] [-out=BYTES] -- COMMAND [ARG...]
 //
-// It speaks the wall on stdin and stdout. See package internal/runner.
+// It speaks the wall on stdin and stdout. With -probe alone it prints how a process in the cell is confined, which
+// hotcell doctor asks for. See package internal/runner.
 package main

@@ -10,6 +10,9 @@ import (
 
 func main() {
 	const usage = 64
+	if len(os.Args) == 2 && os.Args[1] == wall.ProbeFlag {
+		os.Exit(runner.Probe(os.Stdout))
+	}
 	runner.Protect()
 	args, err := wall.ParseArgs(os.Args[1:])
 	if err != nil {

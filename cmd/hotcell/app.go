@@ -11,6 +11,7 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/doctor"
 	"github.com/hotcell/hotcell/internal/skills"
 )
 
@@ -27,6 +28,8 @@ type app struct {
 	open func(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, error)
 	// dial returns the control of a daemon.
 	dial func(base string) (control.Control, error)
+	// gather asks this host and its engine what they are.
+	gather func(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Facts
 
 	flags globalFlags
 	out   *screen
@@ -41,6 +44,11 @@ type supervisor interface {
 	Run(ctx context.Context, who a2e.Caller, req *a2e.CallRequest, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse
 	// Drain refuses new calls and waits for those in flight; when ctx ends it kills what is left.
 	Drain(ctx context.Context) error
+	// Tend removes what is left behind and what was kept long enough, now and every minute until ctx ends; Sweep and Trim do
+	// it once.
+	Tend(ctx context.Context)
+	Sweep(ctx context.Context) error
+	Trim(ctx context.Context) error
 }
 
 // system is hotcell wired together.

@@ -51,10 +51,8 @@ func newArtifacts(dir string, force bool) (*artifacts, error) {
 	}
 	a.root = root
 	// Better now than after the run.
-	if f, err := os.CreateTemp(dir, ".write-*"); err != nil {
+	if err := writable(dir); err != nil {
 		return nil, errors.Join(usagef("--out %s: can't be written: %w", oneLine(dir, 200), plainError(err)), root.Close())
-	} else if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
-		return nil, errors.Join(fmt.Errorf("--out: %w", plainPathError(err)), root.Close())
 	}
 	return a, nil
 }

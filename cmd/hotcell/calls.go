@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ func (a *app) callsCmd() *cobra.Command {
 		Use: "list", Short: "List calls, the newest first", Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error { return a.listCalls(c.Context(), f) },
 	}
-	list.Flags().IntVar(&f.limit, "limit", 50, "at most so many; 0 for all that are kept")
+	list.Flags().IntVar(&f.limit, "limit", 50, "at most so many; 0 for as many as can be listed, 10,000")
 	events := &cobra.Command{
 		Use: "events ID", Short: "Print the events that are kept of a call", Args: exactly("ID"),
 		RunE: func(c *cobra.Command, args []string) error { return a.callEvents(c.Context(), args[0], f) },
@@ -73,6 +74,8 @@ func daemonError(id string, err error) error {
 		return usagef("no call has the id or request id %q: 'hotcell calls list' shows those that are kept", oneLine(id, 80))
 	case errors.Is(err, control.ErrEnded):
 		return fmt.Errorf("call %s has ended already: 'hotcell calls show' has its answer", oneLine(id, 80))
+	case errors.Is(err, control.ErrElsewhere):
+		return fmt.Errorf("call %s runs in another hotcell process, such as 'hotcell run': stop it there", oneLine(id, 80))
 	case errors.As(err, &op) && op.Op == "dial":
 		return fmt.Errorf("no hotcell daemon answers (%w): start one with 'hotcell serve', or name it with --url", op.Err)
 	}
@@ -141,13 +144,14 @@ func (a *app) showCall(ctx context.Context, id string, f callFlags) error {
 			Answer *a2e.CallResponse `json:"answer"`
 		}{call, answer})
 	}
-	facts(a.out, append([][2]string{
+	facts(a.out, [][2]string{
 		{"id", oneLine(call.ID, 80)}, {"request", oneLine(call.ReqID, 200)}, {"skill", oneLine(call.Skill, 80)},
 		{"state", stateText(call)}, {"door", oneLine(call.Door, 40)},
 		{"principal", oneLine(call.Principal, 200)}, {"agent", oneLine(call.Agent, 200)}, {"cell", oneLine(call.Cell, 80)},
 		{"accepted", clock(call.Accepted)}, {"started", clock(call.Started)}, {"ended", clock(call.Ended)},
 		{"deadline", clock(call.Deadline)}, {"took", duration(call)}, {"events", fmt.Sprint(call.Events)},
-	}, usageFacts(call)...))
+		{"used", usageText(call.Usage)}, {"evidence", oneLine(call.Confidence, 40)}, {"notes", notesText(call.Notes)},
+	})
 	if answer == nil {
 		return nil
 	}
@@ -158,26 +162,29 @@ func (a *app) showCall(ctx context.Context, id string, f callFlags) error {
 	return nil
 }
 
-// usageFacts are what a call's cell used, and how far the facts about its end can be trusted.
-func usageFacts(c control.Call) [][2]string {
-	list := [][2]string{{"evidence", oneLine(c.Confidence, 20)}}
-	u := c.Usage
+// usageText is what a call's cell used, of that what was measured.
+func usageText(u *control.Usage) string {
 	if u == nil {
-		return list
+		return ""
 	}
-	if u.MemoryPeakBytes > 0 {
-		list = append(list, [2]string{"memory", size(u.MemoryPeakBytes) + " at most"})
+	var parts []string
+	add := func(measured bool, part string) {
+		if measured {
+			parts = append(parts, part)
+		}
 	}
-	if u.CPUMS > 0 {
-		list = append(list, [2]string{"processor", took(u.CPUMS)})
+	add(u.MemoryPeakBytes > 0, size(u.MemoryPeakBytes)+" of memory at most")
+	add(u.CPUMS > 0, took(u.CPUMS)+" of processor time")
+	add(u.ThrottledMS > 0, took(u.ThrottledMS)+" throttled")
+	add(u.PIDsPeak > 0, fmt.Sprintf("%d %s at most", u.PIDsPeak, plural(u.PIDsPeak, "process", "processes")))
+	return strings.Join(parts, ", ")
+}
+
+func notesText(notes map[string]any) string {
+	if len(notes) == 0 {
+		return ""
 	}
-	if u.ThrottledMS > 0 {
-		list = append(list, [2]string{"throttled", took(u.ThrottledMS)})
-	}
-	if u.PIDsPeak > 0 {
-		list = append(list, [2]string{"processes", fmt.Sprintf("%d at most", u.PIDsPeak)})
-	}
-	return list
+	return oneLine(safeJSON(compact(notes)), 300)
 }
 
 func clock(t time.Time) string {
@@ -187,7 +194,7 @@ func clock(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05.000")
 }
 
-// callEvents prints events as people see them in `hotcell run`, or as JSON, one a line.
+// callEvents prints events as people see them in `hotcell run`, or as JSON, one a line. They may come in several answers.
 func (a *app) callEvents(ctx context.Context, id string, f callFlags) error {
 	if f.from < 0 {
 		return usagef("--from %d: expected no less than 0", f.from)
@@ -195,10 +202,6 @@ func (a *app) callEvents(ctx context.Context, id string, f callFlags) error {
 	daemon, err := a.daemon(f)
 	if err != nil {
 		return err
-	}
-	events, err := daemon.Events(ctx, id, f.from)
-	if err != nil {
-		return daemonError(id, err)
 	}
 	sums, err := newArtifacts("", false)
 	if err != nil {
@@ -209,12 +212,21 @@ func (a *app) callEvents(ctx context.Context, id string, f callFlags) error {
 		enc := a2e.NewEncoder(a.jsonOut())
 		show = a2e.EventWriterFunc(func(_ context.Context, ev *a2e.Event) error { return enc.Encode(ev) })
 	}
-	for i := range events {
-		if err := show.WriteEvent(ctx, &events[i]); err != nil {
-			return err
+	for from := f.from; ; {
+		events, err := daemon.Events(ctx, id, from)
+		if err != nil {
+			return daemonError(id, err)
 		}
+		if len(events) == 0 || events[len(events)-1].Seq < from {
+			return nil
+		}
+		for i := range events {
+			if err := show.WriteEvent(ctx, &events[i]); err != nil {
+				return err
+			}
+		}
+		from = events[len(events)-1].Seq + 1
 	}
-	return nil
 }
 
 func (a *app) cancelCall(ctx context.Context, id string, f callFlags) error {

@@ -25,7 +25,7 @@ func TestWrongUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"rnu"}, `unknown command "rnu", did you mean 'hotcell run'?`},
-		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of calls, config, policy, run, serve, skills, stdio, version (see 'hotcell help')`},
+		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of calls, config, doctor, policy, run, serve, skills, stdio, version (see 'hotcell help')`},
 		{[]string{"\x1b[31mx"}, `unknown command "x"`},
 		{[]string{"skills"}, `hotcell skills: expected one of lint, list, show (see 'hotcell help skills')`},
 		{[]string{"skills", "lits"}, `unknown command "lits", did you mean 'hotcell skills list'?`},
@@ -48,6 +48,10 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"skills", "show", "no"}, `unknown skill "no": 'hotcell skills list --all' shows what is there`},
 		{[]string{"skills", "lint", "no"}, `no: no such file or directory`},
 		{[]string{"policy", "explain", "no"}, `unknown skill "no"`},
+		{[]string{"doctor", "now"}, `hotcell doctor: expected no argument, got "now" (see 'hotcell help doctor')`},
+		{[]string{"doctor", "--fix"}, `hotcell doctor: unknown flag: --fix`},
+		{[]string{"doctor", "--config", "no.yaml"}, `no.yaml: no such file or directory`},
+		{[]string{"docter"}, `unknown command "docter", did you mean 'hotcell doctor'?`},
 		{[]string{"calls", "list", "--limit", "-1"}, `--limit -1: expected no less than 0`},
 		{[]string{"calls", "list", "--url", "localhost"}, `--url localhost: expected http://host:port`},
 		{[]string{"calls", "show"}, `hotcell calls show: expected ID, got nothing`},
@@ -316,6 +320,8 @@ func (d fakeDaemon) call() control.Call {
 	return control.Call{
 		ID: "01JC", ReqID: "r1", Skill: "probe\x1b[31m", Door: "http", State: control.Failed, Code: a2e.Timeout,
 		Accepted: at, Started: at, Ended: at.Add(2 * time.Second), Events: 2,
+		Usage:      &control.Usage{MemoryPeakBytes: 12 << 20, CPUMS: 1500, PIDsPeak: 3},
+		Confidence: "kernel", Notes: map[string]any{"exit_code": 3},
 	}
 }
 
@@ -327,8 +333,14 @@ func (d fakeDaemon) Show(context.Context, string) (control.Call, *a2e.CallRespon
 	return d.call(), a2e.Failure("r1", "probe", a2e.Errorf(a2e.Timeout, "too slow"), 2*time.Second), d.err
 }
 
-func (d fakeDaemon) Events(context.Context, string, int) ([]a2e.Event, error) {
-	return []a2e.Event{event(a2e.KindProgress, "pct", 10.0, "message", "x"), event(a2e.KindLog, "level", "info", "message", "y")}, d.err
+// Events has one event on each page.
+func (d fakeDaemon) Events(_ context.Context, _ string, from int) ([]a2e.Event, error) {
+	all := []a2e.Event{event(a2e.KindProgress, "pct", 10.0, "message", "x"), event(a2e.KindLog, "level", "info", "message", "y")}
+	if from >= len(all) {
+		return nil, d.err
+	}
+	all[from].Seq = from
+	return all[from : from+1], d.err
 }
 
 func (d fakeDaemon) Cancel(context.Context, string) error { return d.err }
@@ -366,6 +378,7 @@ func TestCallsErrors(t *testing.T) {
 	}{
 		{control.ErrNotFound, exitUsage, "'hotcell calls list' shows"},
 		{control.ErrEnded, exitFailed, "has ended already"},
+		{control.ErrElsewhere, exitFailed, "runs in another hotcell process, such as 'hotcell run': stop it there"},
 		{dial, exitFailed, "no hotcell daemon answers (connection refused): start one with 'hotcell serve'"},
 	} {
 		b := newBench(t, succeed(nil, ""))
@@ -385,6 +398,26 @@ func TestDataFolder(t *testing.T) {
 	want := "hotcell: data folder file/data can't be written (not a directory): choose another with --data-dir or data_dir\n"
 	if code := b.run("run", "probe", "--data-dir", "file/data"); code != exitFailed || b.err.String() != want {
 		t.Errorf("exit %d, stderr %q, want %d and %q", code, b.err.String(), exitFailed, want)
+	}
+}
+
+// Nothing runs without a journal, and the one line says which file it is.
+func TestNoCallWithoutAJournal(t *testing.T) {
+	b := newBench(t, nil)
+	b.app.open = open
+	if err := os.Mkdir("data", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("data/hotcell.db", []byte(strings.Repeat("not a journal ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"run", "probe"}, {"serve"}, {"stdio"}} {
+		b.err.Reset()
+		code := b.run(append(command, "--data-dir", "data")...)
+		text := b.err.String()
+		if code != exitFailed || strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "hotcell: journal data/hotcell.db: ") || !strings.Contains(text, "move it away") {
+			t.Errorf("%s: exit %d, stderr %q", command[0], code, text)
+		}
 	}
 }
 

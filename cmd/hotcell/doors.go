@@ -16,7 +16,8 @@ const drainLimit = 60 * time.Second
 type door func(ctx context.Context) error
 
 // serveDoors opens the doors until ctx ends or one of them closes. Then the supervisor is drained while they stay open,
-// so that answers get out and new calls are told why they are refused; then they are closed.
+// so that answers get out and new calls are told why they are refused; then they are closed. What is left behind by dead
+// supervisors is removed beside, from the moment the doors open.
 func serveDoors(ctx context.Context, s supervisor, log *slog.Logger, doors ...door) error {
 	open, closeAll := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeAll()
@@ -25,12 +26,16 @@ func serveDoors(ctx context.Context, s supervisor, log *slog.Logger, doors ...do
 	for _, serve := range doors {
 		group.Go(func() { ended <- serve(open) })
 	}
+	tend, enough := context.WithCancel(ctx)
+	defer enough()
+	group.Go(func() { s.Tend(tend) })
 	var first error
 	select {
 	case first = <-ended:
 	case <-ctx.Done():
 		log.Info("stopping: calls in flight may end, a second signal kills them", "within", drainLimit)
 	}
+	enough()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainLimit)
 	defer cancel()
 	if err := s.Drain(drain); err != nil {

@@ -30,6 +30,9 @@ type fakeSupervisor struct {
 	run    func(ctx context.Context, req *a2e.CallRequest, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse
 	killed atomic.Bool
 	drains atomic.Int32
+	sweeps atomic.Int32
+	trims  atomic.Int32
+	tended atomic.Int32 // tendings that have ended
 
 	mu   sync.Mutex
 	last *a2e.CallRequest
@@ -57,6 +60,10 @@ func (f *fakeSupervisor) Drain(ctx context.Context) error {
 	}
 	return ctx.Err()
 }
+
+func (f *fakeSupervisor) Sweep(context.Context) error { f.sweeps.Add(1); return nil }
+func (f *fakeSupervisor) Trim(context.Context) error  { f.trims.Add(1); return nil }
+func (f *fakeSupervisor) Tend(ctx context.Context)    { <-ctx.Done(); f.tended.Add(1) }
 
 func (f *fakeSupervisor) List(context.Context, int) ([]control.Call, error) { return nil, nil }
 func (f *fakeSupervisor) Show(context.Context, string) (control.Call, *a2e.CallResponse, error) {

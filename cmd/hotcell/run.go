@@ -116,14 +116,18 @@ func (a *app) call(ctx context.Context, sys *system, req *a2e.CallRequest, files
 	var resp *a2e.CallResponse
 	var lost lostReader
 	var shown recent
+	log := a.logger(slog.LevelWarn)
 	signals := a.interruptible(ctx, sys.supervisor, nil, func(ctx context.Context) {
+		answered, swept := sweepBeside(ctx, sys.supervisor, log)
+		defer swept()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		lost.cancel = cancel
 		resp = sys.supervisor.Run(ctx, a2e.Caller{Door: "cli"}, req, files, a.writer(f.json, saved, &shown, &lost))
 		a.errs.endProgress()
 		err = errors.Join(a.answer(f.json, resp, saved, func(e *a2e.Error) { showFailure(a.errs, req.Name, e, bound, &shown) }), lost.err)
-		drain(ctx, sys.supervisor, a.logger(slog.LevelWarn))
+		answered()
+		drain(ctx, sys.supervisor, log)
 	})
 	fail := failure(resp)
 	switch {

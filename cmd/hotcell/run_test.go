@@ -63,8 +63,8 @@ func TestRunForPeople(t *testing.T) {
 				t.Errorf("something that could steer a terminal came through: %q", got)
 			}
 			testutil.Golden(t, b.golden("run/"+strings.ReplaceAll(tt.name, " ", "-")+".txt"), []byte(got))
-			if !b.closed.Load() || b.super.drains.Load() == 0 {
-				t.Error("the supervisor was not drained and closed")
+			if !b.closed.Load() || b.super.drains.Load() == 0 || b.super.sweeps.Load() != 1 || b.super.trims.Load() != 1 {
+				t.Errorf("the supervisor was not drained and closed, or swept %d and trimmed %d times", b.super.sweeps.Load(), b.super.trims.Load())
 			}
 		})
 	}

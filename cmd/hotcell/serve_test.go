@@ -131,8 +131,8 @@ func TestServe(t *testing.T) {
 	if _, err := os.Lstat(socket); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket is left: %v", err)
 	}
-	if b.super.drains.Load() == 0 || !b.closed.Load() {
-		t.Error("the supervisor was not drained and closed")
+	if b.super.drains.Load() == 0 || !b.closed.Load() || b.super.tended.Load() != 1 {
+		t.Errorf("the supervisor was not drained and closed, or tended %d times", b.super.tended.Load())
 	}
 }
 

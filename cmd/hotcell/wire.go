@@ -6,18 +6,23 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hotcell/hotcell/executor"
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
+	"github.com/hotcell/hotcell/internal/cleanup"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/instance"
 	"github.com/hotcell/hotcell/internal/metrics"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/skills/bundled"
+	"github.com/hotcell/hotcell/internal/store"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
@@ -35,56 +40,111 @@ func library(cfg *config.Config, log *slog.Logger) (*skills.Library, error) {
 }
 
 // open wires a supervisor from the configuration. No engine is asked yet.
-func open(_ context.Context, cfg *config.Config, log *slog.Logger) (*system, error) {
-	if err := dataFolder(cfg.DataDir); err != nil {
-		return nil, err
-	}
+func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, error) {
 	lib, err := library(cfg, log)
 	if err != nil {
 		return nil, usagef("%w", err)
 	}
-	instance := newInstance()
-	driver, err := docker.New(docker.Options{Instance: instance, Log: log})
+	p, err := openParts(ctx, cfg, log)
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, err
 	}
-	store, err := imagesdocker.New(imagesdocker.Options{})
-	if err != nil {
-		return nil, errors.Join(usagef("%w", err), driver.Close())
-	}
-	closeAll := func() error { return errors.Join(store.Close(), driver.Close()) }
 	registry := metrics.NewRegistry()
 	watch := metrics.New(registry)
 	watch.Build(version(embedded).Version)
 	supervisor, err := executor.New(executor.Config{
-		Driver: driver, Images: store, Skills: lib,
+		Driver: p.driver, Images: p.images, Skills: lib, Journal: p.journal,
 		Runner: func(arch string) (sandbox.Tree, error) { return runnerTree(embedded, arch) },
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
 		EmbedEvents: cfg.A2E.EmbedEvents, Observer: watch,
-		Instance: instance, Host: hostID(), RunDir: runDir(cfg), Log: log,
+		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause
+		Instance: p.me.ID(), Owners: p.me, Host: hostID(), RunDir: runDir(cfg), Log: log,
 	})
 	if err != nil {
-		return nil, errors.Join(err, closeAll())
+		return nil, errors.Join(err, p.close())
+	}
+	if err := supervisor.Recover(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("journal %s: %w", cfg.JournalPath(), err), p.close())
 	}
 	return &system{
-		skills: lib, supervisor: supervisor, metrics: registry.Handler(), close: closeAll,
+		skills: lib, supervisor: supervisor, metrics: registry.Handler(), close: p.close,
 		probe: func(ctx context.Context) error {
-			_, err := driver.Capabilities(ctx)
+			_, err := p.driver.Capabilities(ctx)
 			return err
 		},
 	}, nil
 }
 
-// dataFolder makes the data folder and makes sure that it can be written.
-func dataFolder(dir string) error {
-	err := os.MkdirAll(dir, 0o750)
-	if err == nil {
-		var f *os.File
-		if f, err = os.CreateTemp(dir, ".write-*"); err == nil {
-			err = errors.Join(f.Close(), os.Remove(f.Name()))
+// instancesDir is the folder within the data folder by which supervisors know of one another.
+const instancesDir = "instances"
+
+// parts are what a supervisor is wired from. What is opened first is closed last: this process is known as long as anything
+// can be its own.
+type parts struct {
+	me      *instance.Instance
+	journal *store.Store
+	driver  *docker.Driver
+	images  *imagesdocker.Store
+	close   func() error
+}
+
+func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger) (p *parts, err error) {
+	if err := dataFolder(cfg.DataDir); err != nil {
+		return nil, err
+	}
+	p = &parts{}
+	var undo cleanup.Stack
+	defer func() {
+		if err != nil {
+			p, err = nil, errors.Join(err, undo.Run(ctx, cleanUp))
 		}
+	}()
+	if p.me, err = instance.Open(filepath.Join(cfg.DataDir, instancesDir), newInstance()); err != nil {
+		return p, err
+	}
+	undo.Add("instance", closing(p.me))
+	if p.journal, err = openJournal(ctx, cfg, log); err != nil {
+		return p, err
+	}
+	undo.Add("journal", closing(p.journal))
+	if p.driver, err = docker.New(docker.Options{Instance: p.me.ID(), Log: log}); err != nil {
+		return p, usagef("%w", err)
+	}
+	undo.Add("driver", closing(p.driver))
+	if p.images, err = imagesdocker.New(imagesdocker.Options{}); err != nil {
+		return p, usagef("%w", err)
+	}
+	undo.Add("images", closing(p.images))
+	end := undo.Release()
+	p.close = func() error { return end(context.WithoutCancel(ctx)) }
+	return p, nil
+}
+
+func closing(c io.Closer) cleanup.Step {
+	return func(context.Context) error { return c.Close() }
+}
+
+// openJournal opens the journal. There is no hotcell without one: a call that nobody remembers could run twice, or end
+// without an answer.
+func openJournal(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
+	keep := cfg.Store.Keep
+	return store.Open(ctx, store.Options{
+		Path: cfg.JournalPath(), Sync: cfg.Store.Sync, Log: log,
+		Keep: store.Keep{
+			Calls: time.Duration(keep.Calls), Events: time.Duration(keep.Events), Artifacts: time.Duration(keep.Artifacts),
+			Max: int64(keep.Max), Replay: executor.Replay,
+		},
+	})
+}
+
+// dataFolder makes the data folder and makes sure that it can be written. Calls are journalled there: it is its owner's
+// alone.
+func dataFolder(dir string) error {
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = writable(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("data folder %s can't be written (%w): choose another with --data-dir or data_dir", dir, plainError(err))

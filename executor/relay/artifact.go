@@ -13,12 +13,11 @@ const mostArtifacts = 2000
 // artifact returns the bytes that a chunk holds, or says why it cannot stand where it is: a name's last chunk comes once,
 // and nothing comes after it (protocols decision 12).
 func (r *Relay) artifact(e event) (size int64, why string) {
-	kind, data := e.decode()
-	if kind != a2e.KindArtifact {
-		return 0, text(data["message"])
+	if e.kind != a2e.KindArtifact {
+		return 0, text(e.data["message"])
 	}
-	name, _ := data["name"].(string)
-	chunk, _ := data["chunk"].(string)
+	name, _ := e.data["name"].(string)
+	chunk, _ := e.data["chunk"].(string)
 	final, known := r.open[name]
 	switch {
 	case final:
@@ -26,7 +25,7 @@ func (r *Relay) artifact(e event) (size int64, why string) {
 	case !known && len(r.open) >= mostArtifacts:
 		return 0, "too many artifacts; one was dropped: " + clip(name)
 	}
-	r.open[name], _ = data["final"].(bool)
+	r.open[name], _ = e.data["final"].(bool)
 	padding := len(chunk) - len(strings.TrimRight(chunk, "="))
 	return int64(base64.StdEncoding.DecodedLen(len(chunk)) - padding), ""
 }

@@ -1,51 +1,109 @@
 package relay
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"math"
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/wall"
 )
 
-// event is what waits to be delivered. Data stays in JSON until then, which costs a tenth of a map's memory.
+// Bounds of an artifact's words. A name or type that is longer is no file's.
+const (
+	maxArtifactName = 255
+	maxArtifactMime = 127
+)
+
+// event is what waits to be delivered: numbered, stamped and of one of S1's four kinds. Nothing in it that a cell chose
+// is decoded deeper than its top level: a list of numbers grows twentyfold when it is.
 type event struct {
+	seq  int
+	id   string
 	kind string
-	data json.RawMessage
 	at   float64 // when it came, in seconds since the Unix epoch
+	data map[string]any
+}
+
+// message is the event as it goes over the wire.
+func (e event) message(reqID string) *a2e.Event {
+	return &a2e.Event{
+		Header: a2e.Header{Type: a2e.TypeEvent, ID: e.id, Version: a2e.Version, TS: e.at},
+		Kind:   e.kind, ReqID: reqID, Data: e.data, Seq: e.seq,
+	}
+}
+
+// Shallow decodes the top level of a JSON object. Lists and objects within stay as they are written; they alias raw.
+func Shallow(raw []byte) map[string]any {
+	data := map[string]any{}
+	wall.Members(raw, func(key string, value []byte) {
+		switch value[0] {
+		case '{', '[':
+			data[key] = json.RawMessage(value)
+		case '"':
+			data[key] = wall.Text(value)
+		case 'n':
+			data[key] = nil
+		case 't', 'f':
+			data[key] = value[0] == 't'
+		default:
+			data[key] = json.Number(value)
+		}
+	})
+	return data
+}
+
+// shaped makes an event of S1's four kinds of what a cell said (protocols decision 12): an unknown kind becomes a status
+// that holds the original.
+func shaped(kind string, raw json.RawMessage) event {
+	e := event{kind: kind}
+	switch kind {
+	case a2e.KindProgress:
+		e.kind, e.data = coerceProgress(Shallow(raw))
+	case a2e.KindLog:
+		e.data = coerceLog(Shallow(raw))
+	case a2e.KindStatus:
+		e.data = Shallow(raw)
+		e.data["message"] = text(e.data["message"])
+	case a2e.KindArtifact:
+		e.kind, e.data = coerceArtifact(Shallow(raw))
+	default:
+		e.kind, e.data = a2e.KindStatus, map[string]any{"message": kind, "kind": kind, "data": raw}
+	}
+	return e
 }
 
 // logEvent is the supervisor's own word about a cell, or a cell's plain text.
 func logEvent(level, message string) event {
-	data, err := json.Marshal(map[string]string{"level": level, "message": strings.ToValidUTF8(message, "\uFFFD")})
-	if err != nil {
-		data = []byte(`{"level":"error","message":"unprintable"}`)
-	}
-	return event{kind: a2e.KindLog, data: data, at: a2e.Now()}
+	return event{kind: a2e.KindLog, data: map[string]any{"level": level, "message": strings.ToValidUTF8(message, "\uFFFD")}}
 }
 
-// decode returns the data of an event as the object that goes over the wire. Shapes are coerced to S1's four kinds
-// (protocols decision 12): an unknown kind becomes a status that holds the original.
-func (e event) decode() (kind string, data map[string]any) {
-	d := json.NewDecoder(bytes.NewReader(e.data))
-	d.UseNumber()
-	if err := d.Decode(&data); err != nil || data == nil {
-		data = map[string]any{}
+// size is what an event costs of limits.output: the bytes that a skill chose, without what JSON makes of them. What an
+// event of its kind always has is free.
+func (e event) size() int64 {
+	n := 0
+	for key, value := range e.data {
+		switch key {
+		case "level", "pct":
+			continue
+		case "message":
+		default:
+			n += len(key)
+		}
+		switch v := value.(type) {
+		case string:
+			n += len(v)
+		case json.Number:
+			n += len(v)
+		case json.RawMessage:
+			n += len(v)
+		default:
+			n += len("false")
+		}
 	}
-	switch e.kind {
-	case a2e.KindProgress:
-		return coerceProgress(data)
-	case a2e.KindLog:
-		return a2e.KindLog, coerceLog(data)
-	case a2e.KindStatus:
-		data["message"] = text(data["message"])
-		return a2e.KindStatus, data
-	case a2e.KindArtifact:
-		return coerceArtifact(data)
-	}
-	return a2e.KindStatus, map[string]any{"message": e.kind, "kind": e.kind, "data": data}
+	return int64(n)
 }
 
 // coerceProgress clamps pct to a whole number from 0 to 100. Without a number it is a status.
@@ -80,15 +138,18 @@ func coerceLog(data map[string]any) map[string]any {
 	return data
 }
 
-// coerceArtifact insists on a name and on base64; what is no artifact becomes a log.
+// coerceArtifact insists on a name of a file's length and on base64; what is no artifact becomes a log.
 func coerceArtifact(data map[string]any) (string, map[string]any) {
 	name, _ := data["name"].(string)
 	chunk, isText := data["chunk"].(string)
-	if _, err := base64.StdEncoding.DecodeString(chunk); name == "" || !isText || err != nil {
-		return a2e.KindLog, map[string]any{"level": "warn", "message": "an artifact without a name or with a chunk that is not base64 was dropped"}
+	_, err := io.Copy(io.Discard, base64.NewDecoder(base64.StdEncoding, strings.NewReader(chunk))) // checked, not kept
+	if name == "" || len(name) > maxArtifactName || !isText || err != nil {
+		return a2e.KindLog, map[string]any{
+			"level": "warn", "message": "an artifact without a name of at most 255 bytes or with a chunk that is not base64 was dropped",
+		}
 	}
 	mime, _ := data["mime"].(string)
-	if mime == "" {
+	if mime == "" || len(mime) > maxArtifactMime {
 		mime = "application/octet-stream"
 	}
 	final, _ := data["final"].(bool)

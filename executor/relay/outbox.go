@@ -5,27 +5,44 @@ import (
 	"sync"
 )
 
-// outbox is an ordered buffer between the reader of a cell and the consumer of its events. It never blocks whoever puts
-// in; the relay's budgets bound it.
+// spillAt is how many bytes of records wait in memory; more go to a file. It bounds what a call costs whose listener does
+// not listen, whatever limits.output and limits.out allow.
+const spillAt = 64 << 10
+
+// outbox is an ordered buffer between the reader of a cell and the consumer of its events. It never waits for the
+// consumer; the relay's budgets bound it. What the consumer has not taken lies in memory up to [spillAt], and beyond that
+// in a file; where no file can be had, it stays in memory.
 type outbox struct {
 	mu     sync.Mutex
-	items  []event
+	older  spill  // blocks of records in a file
+	newer  []byte // the records that follow
+	lost   int    // blocks that could not be read back
 	closed bool
+	gone   bool          // nobody takes any more
 	wake   chan struct{} // buffered: something changed
 }
 
 func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
 
-// put appends, and reports whether the box was still open.
-func (o *outbox) put(e event) bool {
+// put appends a record, unless the box is closed.
+func (o *outbox) put(e event) {
 	o.mu.Lock()
-	open := !o.closed
-	if open {
-		o.items = append(o.items, e)
+	if !o.closed && !o.gone {
+		o.newer = e.pack(o.newer)
+		if len(o.newer) >= spillAt && o.older.write(o.newer) {
+			o.newer = emptied(o.newer)
+		}
 	}
 	o.mu.Unlock()
 	o.signal()
-	return open
+}
+
+// emptied keeps the buffer for the next records, unless one of the longest has blown it up.
+func emptied(b []byte) []byte {
+	if cap(b) > 1<<20 {
+		return nil
+	}
+	return b[:0]
 }
 
 // close lets take return false once the box is empty.
@@ -36,6 +53,14 @@ func (o *outbox) close() {
 	o.signal()
 }
 
+// drop forgets what nobody will take, and what is put in from now on.
+func (o *outbox) drop() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.gone, o.newer = true, nil
+	o.older.close()
+}
+
 func (o *outbox) signal() {
 	select {
 	case o.wake <- struct{}{}:
@@ -43,16 +68,13 @@ func (o *outbox) signal() {
 	}
 }
 
-// take returns all that is there, waiting for at least one. It returns false when the box is closed and empty, or ctx
-// ends.
-func (o *outbox) take(ctx context.Context) ([]event, bool) {
-	for {
-		o.mu.Lock()
-		items, closed := o.items, o.closed
-		o.items = nil
-		o.mu.Unlock()
-		if len(items) > 0 {
-			return items, true
+// take returns the oldest block of records, waiting for at least one. It returns false when the box is closed and empty,
+// or ctx ends.
+func (o *outbox) take(ctx context.Context) ([]byte, bool) {
+	for ctx.Err() == nil {
+		block, closed := o.oldest()
+		if len(block) > 0 {
+			return block, true
 		}
 		if closed {
 			return nil, false
@@ -60,7 +82,30 @@ func (o *outbox) take(ctx context.Context) ([]event, bool) {
 		select {
 		case <-o.wake:
 		case <-ctx.Done():
-			return nil, false
 		}
 	}
+	return nil, false
+}
+
+func (o *outbox) oldest() (block []byte, closed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for !o.older.empty() {
+		block, err := o.older.read()
+		if err == nil {
+			return block, false
+		}
+		o.lost++
+	}
+	block, o.newer = o.newer, nil
+	return block, o.closed
+}
+
+// missing returns how many blocks were lost since it was asked last.
+func (o *outbox) missing() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := o.lost
+	o.lost = 0
+	return n
 }

@@ -23,16 +23,16 @@ const (
 // mostEvents bounds the number of a call's events: what waits for a slow consumer costs memory beside its bytes.
 const mostEvents = 1 << 17
 
-// logEnvelope is what a line of plain output gains on its way as an event. It is not charged, so that limits.output
-// means the bytes that a skill prints.
-const logEnvelope = int64(len(`{"level":"info","message":""}`))
-
 // Options shape a [Relay].
 type Options struct {
 	ReqID  string
 	Output int64 // bytes of events and plain output together, and of the longest result line
 	Out    int64 // bytes of artifacts
 	Frames bool  // the image has no runner, so cell/exit from it means nothing
+
+	// Keep is told each event, in order, as soon as it is read. It must return at once and not hold on to it: its data
+	// lies in the reader's buffer. Nil: nobody keeps them.
+	Keep func(ev *a2e.Event)
 
 	// Deliver takes the events in order, from one goroutine, and may block.
 	Deliver func(ctx context.Context, ev *a2e.Event)
@@ -56,12 +56,15 @@ type Relay struct {
 
 	mu     sync.Mutex
 	quiet  bool // over budget, or the call has ended
+	closed bool // the call has ended
 	result bool
 	exit   bool
 	ready  bool
 	output int64
 	out    int64
-	events int
+	events int             // that were charged
+	cost   int64           // of the line at hand, in bytes
+	seq    int             // of the next event
 	open   map[string]bool // artifacts that had a chunk: true once final
 	lines  atomic.Uint64
 }
@@ -97,34 +100,53 @@ func (r *Relay) Read(stdout io.Reader) {
 // Lines returns how many lines have been read, which tells whether the cell still says something.
 func (r *Relay) Lines() uint64 { return r.lines.Load() }
 
-// Deliver hands events to the consumer until [Relay.Close] and the last event, or until ctx ends.
+// Deliver hands events to the consumer until [Relay.Close] and the last event, or until ctx ends. What is left then is
+// dropped.
 func (r *Relay) Deliver(ctx context.Context) {
-	seq := 0
+	defer r.box.drop()
+	next := 0
 	for {
-		events, more := r.box.take(ctx)
+		block, more := r.box.take(ctx)
+		if r.box.missing() > 0 {
+			e := logEvent("error", "events were lost: hotcell could not read back what it had put on its disk")
+			e.seq, e.id, e.at = next, a2e.NewID(), a2e.Now()
+			r.opts.Deliver(ctx, e.message(r.opts.ReqID))
+		}
 		if !more {
 			return
 		}
-		for _, e := range events {
-			kind, data := e.decode()
-			r.opts.Deliver(ctx, &a2e.Event{
-				Header: a2e.Header{Type: a2e.TypeEvent, ID: a2e.NewID(), Version: a2e.Version, TS: e.at},
-				Kind:   kind, ReqID: r.opts.ReqID, Data: data, Seq: seq,
-			})
-			seq++
+		for len(block) > 0 && ctx.Err() == nil {
+			var e event
+			e, block = unpack(block)
+			next = e.seq + 1
+			r.opts.Deliver(ctx, e.message(r.opts.ReqID))
 		}
 	}
 }
 
 // Say puts a log event of the supervisor's own among the cell's.
 func (r *Relay) Say(level, format string, args ...any) {
-	r.box.put(logEvent(level, fmt.Sprintf(format, args...)))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.put(logEvent(level, fmt.Sprintf(format, args...)))
+	}
+}
+
+// put numbers an event and lets it out.
+func (r *Relay) put(e event) {
+	e.seq, e.id, e.at = r.seq, a2e.NewID(), a2e.Now()
+	r.seq++
+	if r.opts.Keep != nil {
+		r.opts.Keep(e.message(r.opts.ReqID))
+	}
+	r.box.put(e)
 }
 
 // Close ends the events: what the cell says from now on is read and dropped.
 func (r *Relay) Close() {
 	r.mu.Lock()
-	r.quiet = true
+	r.quiet, r.closed = true, true
 	r.mu.Unlock()
 	r.box.close()
 }
@@ -135,6 +157,7 @@ func (r *Relay) line(l wall.Line) {
 	if r.quiet {
 		return
 	}
+	r.cost = int64(len(l.Bytes)) + l.Dropped
 	if l.Cut {
 		r.cut(l)
 		return
@@ -166,6 +189,8 @@ func (r *Relay) up(b []byte) {
 	case !r.ready:
 		r.ready = true
 		r.milestones <- Milestone{Ready: true}
+	default:
+		r.charge(r.cost, 0)
 	}
 }
 
@@ -184,10 +209,10 @@ func (r *Relay) event(b []byte) {
 		r.note("the cell sent a malformed event: " + err.Error())
 		return
 	}
-	e := event{kind: ev.Kind, data: ev.Data, at: a2e.Now()}
-	if e.kind != a2e.KindArtifact {
-		if r.charge(int64(len(e.data))-logEnvelope, 0) {
-			r.box.put(e)
+	e := shaped(ev.Kind, ev.Data)
+	if ev.Kind != a2e.KindArtifact {
+		if r.charge(e.size(), 0) {
+			r.put(e)
 		}
 		return
 	}
@@ -196,7 +221,7 @@ func (r *Relay) event(b []byte) {
 	case why != "":
 		r.note(why)
 	case r.charge(0, size):
-		r.box.put(e)
+		r.put(e)
 	}
 }
 
@@ -223,21 +248,22 @@ func (r *Relay) exited(b []byte) {
 	case !r.exit:
 		r.exit = true
 		r.milestones <- Milestone{Exit: &x}
+	default:
+		r.charge(r.cost, 0)
 	}
 }
 
 // plain is a line that is no frame: the plain output of an image without a runner, or the engine's own noise.
 func (r *Relay) plain(b []byte) {
 	if r.charge(int64(len(b)), 0) {
-		r.box.put(logEvent("info", string(b)))
+		r.put(logEvent("info", string(b)))
 	}
 }
 
-// note is a warning about what a cell does. It is charged like the cell's own output, or a flood of bad lines would be
-// free.
+// note is a warning about the line at hand. The whole line is charged, or a flood of bad lines would be free.
 func (r *Relay) note(message string) {
-	if r.charge(int64(len(message)), 0) {
-		r.box.put(logEvent("warn", message))
+	if r.charge(max(r.cost, int64(len(message))), 0) {
+		r.put(logEvent("warn", message))
 	}
 }
 

@@ -98,16 +98,16 @@ func TestEventsAreCoercedToTheFourKinds(t *testing.T) {
 		have = append(have, shape{ev.Kind, ev.Data})
 	}
 	want := []shape{
-		{"progress", map[string]any{"pct": 30, "message": "on", "more": []any{json.Number("1")}}},
+		{"progress", map[string]any{"pct": 30, "message": "on", "more": json.RawMessage("[1]")}},
 		{"progress", map[string]any{"pct": 0, "message": ""}},
 		{"progress", map[string]any{"pct": 100, "message": "7"}},
 		{"status", map[string]any{"message": "m"}},
-		{"status", map[string]any{"message": "llm.token", "kind": "llm.token", "data": map[string]any{"t": json.Number("1")}}},
+		{"status", map[string]any{"message": "llm.token", "kind": "llm.token", "data": json.RawMessage(`{"t":1}`)}},
 		{"log", map[string]any{"level": "info", "message": "x"}},
 		{"log", map[string]any{"level": "warn", "message": "y"}},
 		{"status", map[string]any{"message": ""}},
 		{"artifact", map[string]any{"name": "a", "mime": "application/octet-stream", "chunk": "aGk=", "final": true}},
-		{"log", map[string]any{"level": "warn", "message": "an artifact without a name or with a chunk that is not base64 was dropped"}},
+		{"log", map[string]any{"level": "warn", "message": "an artifact without a name of at most 255 bytes or with a chunk that is not base64 was dropped"}},
 	}
 	if d := cmp.Diff(want, have); d != "" {
 		t.Errorf("events (-want +got):\n%s", d)
@@ -204,8 +204,8 @@ func TestTheNumberOfEventsIsBounded(t *testing.T) {
 	r := New(Options{Output: 1, Out: 1})
 	r.events = mostEvents - 1
 	r.Read(strings.NewReader(strings.Repeat(`{"type":"skill/event","kind":"status","data":{}}`+"\n", 3)))
-	if m := <-r.Milestones(); m.Over != BudgetEvents || len(r.box.items) != 1 {
-		t.Errorf("milestone %+v, %d events", m, len(r.box.items))
+	if m := <-r.Milestones(); m.Over != BudgetEvents || r.seq != 1 {
+		t.Errorf("milestone %+v, %d events", m, r.seq)
 	}
 }
 
@@ -291,3 +291,44 @@ func TestACutStreamIsToldFromAnOrderlyEnd(t *testing.T) {
 type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+// Whatever a cell prints: the events are numbered without a gap, of the four kinds, valid JSON, and the budgets hold.
+func FuzzRelay(f *testing.F) {
+	f.Add([]byte(`{"type":"skill/event","kind":"progress","data":{"pct":1e400,"message":[1]}}`))
+	f.Add([]byte(`{"type":"skill/event","kind":"x","data":{"a":{"b":[]},"c":null,"d":true,"e":-0.0,"\u00e9":"\ud800"}}`))
+	f.Add([]byte(`{"type":"skill/event","kind":"artifact","data":{"name":"a","chunk":"aGk=","final":true}}` + "\nplain\xff\n" + `{"type":"skill/result","success":true}`))
+	f.Add([]byte(`{"type":"cell/exit","exit_code":0,"oom_kills":0}` + "\n" + `{"type":"cell/ready","protocol":1}`))
+	f.Fuzz(func(t *testing.T, stdout []byte) {
+		const budget = 4096
+		var kept []string
+		got := relayed(t, Options{Output: budget, Out: budget, Keep: func(ev *a2e.Event) {
+			b, err := json.Marshal(ev)
+			if err != nil {
+				t.Fatalf("%+v: %v", ev, err)
+			}
+			kept = append(kept, string(b))
+		}}, strings.NewReader(string(stdout)))
+		if len(kept) != len(got.events) {
+			t.Fatalf("%d events were kept and %d delivered", len(kept), len(got.events))
+		}
+		total := 0
+		for i, ev := range got.events {
+			b, err := json.Marshal(ev)
+			if err != nil || string(b) != kept[i] {
+				t.Fatalf("event %d was kept as %s and delivered as %s, %v", i, kept[i], b, err)
+			}
+			if !slices.Contains([]string{a2e.KindLog, a2e.KindProgress, a2e.KindStatus, a2e.KindArtifact}, ev.Kind) {
+				t.Fatalf("kind %q", ev.Kind)
+			}
+			total += len(fmt.Sprint(ev.Data["message"]))
+		}
+		if total > 8*budget {
+			t.Fatalf("%d bytes of messages went out", total)
+		}
+		for _, m := range got.milestones {
+			if m.Result != nil && m.Result.Success == nil {
+				t.Fatal("a result without success")
+			}
+		}
+	})
+}

@@ -14,8 +14,8 @@ import (
 )
 
 // pull fetches an image for the engine's platform. Callers who want the same one share a pull, which goes on when one of
-// them leaves.
-func (s *Store) pull(ctx context.Context, ref string) error {
+// them leaves. Whoever comes when it has just ended finds the image there.
+func (s *Store) pull(ctx context.Context, ref string, policy images.PullPolicy) error {
 	own, err := s.learn(ctx)
 	if err != nil {
 		return err
@@ -27,6 +27,11 @@ func (s *Store) pull(ctx context.Context, ref string) error {
 		defer s.work.Done()
 		ctx, cancel := context.WithTimeout(s.ctx, s.limits.Pull)
 		defer cancel()
+		if policy == images.PullMissing {
+			if _, err := s.engine.ImageInspect(ctx, ref); err == nil {
+				return nil, nil
+			}
+		}
 		return nil, s.fetch(ctx, ref, own)
 	})
 	select {

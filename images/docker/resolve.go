@@ -38,7 +38,7 @@ func (s *Store) Resolve(ctx context.Context, ref string, pull images.PullPolicy)
 		}
 	}
 	if pull == images.PullAlways && !idPattern.MatchString(ref) {
-		if err := s.pull(ctx, ref); err != nil {
+		if err := s.pull(ctx, ref, pull); err != nil {
 			return images.Image{}, err
 		}
 	}
@@ -54,7 +54,7 @@ func (s *Store) Resolve(ctx context.Context, ref string, pull images.PullPolicy)
 	case pull == images.PullAlways:
 		return images.Image{}, &images.UnavailableError{Ref: ref, Why: "not present right after its pull: someone removes it", Retryable: true}
 	}
-	if err := s.pull(ctx, ref); err != nil {
+	if err := s.pull(ctx, ref, pull); err != nil {
 		return images.Image{}, err
 	}
 	img, err = s.inspect(ctx, ref)

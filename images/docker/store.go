@@ -33,6 +33,7 @@ type Timeouts struct {
 // imageAPI is what the store asks of an engine.
 type imageAPI interface {
 	ImageInspect(ctx context.Context, ref string, options ...client.ImageInspectOption) (image.InspectResponse, error)
+	ImageList(ctx context.Context, options image.ListOptions) ([]image.Summary, error)
 	ImagePull(ctx context.Context, ref string, options image.PullOptions) (io.ReadCloser, error)
 	Info(ctx context.Context) (system.Info, error)
 	Close() error
@@ -86,7 +87,7 @@ func New(opts Options) (*Store, error) {
 }
 
 // connect makes a client without an overall timeout, which would cut pulls.
-func connect(host string) (*client.Client, error) {
+func connect(host string) (*boundClient, error) {
 	var opts []client.Opt
 	scheme, _, _ := strings.Cut(host, "://")
 	switch scheme {
@@ -96,23 +97,60 @@ func connect(host string) (*client.Client, error) {
 	default:
 		opts = append(opts, client.WithTLSClientConfigFromEnv())
 	}
-	opts = append(opts, client.WithHost(host), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation(), widen)
+	bound := &boundClient{}
+	opts = append(opts, client.WithHost(host), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation(), bound.tune)
 	cl, err := client.NewClientWithOpts(opts...)
 	if err != nil {
 		return nil, fmt.Errorf("docker host %q: %w", host, err)
 	}
-	return cl, nil
+	bound.Client = cl
+	return bound, nil
 }
 
-// widen keeps more connections for reuse than the client's default of two.
-func widen(cl *client.Client) error {
+// maxAnswer bounds what an engine may say in one answer: the progress of a pull of many layers fits.
+const maxAnswer = 64 << 20
+
+// boundClient is an engine's client whose answers are bounded.
+type boundClient struct {
+	*client.Client
+	transport *http.Transport
+}
+
+// Close closes idle connections.
+func (c *boundClient) Close() error {
+	c.transport.CloseIdleConnections()
+	return c.Client.Close()
+}
+
+// tune runs as the client's last option. It keeps more connections for reuse than the client's default of two, and bounds
+// the answers.
+func (c *boundClient) tune(cl *client.Client) error {
 	transport, ok := cl.HTTPClient().Transport.(*http.Transport)
 	if !ok {
 		return fmt.Errorf("unexpected transport %T", cl.HTTPClient().Transport)
 	}
+	c.transport = transport
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 16, 16
 	transport.IdleConnTimeout = 30 * time.Second
-	return nil
+	scheme := "http"
+	if transport.TLSClientConfig != nil { // the client can't see it behind the bound
+		scheme = "https"
+	}
+	if err := client.WithScheme(scheme)(cl); err != nil {
+		return err
+	}
+	return client.WithHTTPClient(&http.Client{Transport: bounded{transport}, CheckRedirect: client.CheckRedirect})(cl)
+}
+
+// bounded reads at most maxAnswer of each body. What is longer fails with *http.MaxBytesError.
+type bounded struct{ next http.RoundTripper }
+
+func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.next.RoundTrip(req)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
+	}
+	return resp, err
 }
 
 // Close ends pulls in flight and closes idle connections.

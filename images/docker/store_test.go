@@ -309,3 +309,39 @@ func TestRealEngine(t *testing.T) {
 		t.Errorf("pull from a registry that is not there: %v", err)
 	}
 }
+
+// The smallest image is one that the engine can run: tagged, and built for its platform.
+func TestSmallest(t *testing.T) {
+	e := newEngine(t)
+	s := open(t, Options{Host: e.host})
+	e.images["json"] = `[]`
+	if img, err := s.Smallest(t.Context()); err != nil || img.ID != "" {
+		t.Errorf("none: %+v, %v", img, err)
+	}
+	e.images["json"] = `[{"Id":"big","Size":900,"RepoTags":["big:1"]},{"Id":"right","Size":70,"RepoTags":["right:1"]},
+		{"Id":"other","Size":30,"RepoTags":["other:1"]},{"Id":"untagged","Size":20,"RepoTags":[]}]`
+	for id, arch := range map[string]string{"big": "amd64", "right": "amd64", "other": "arm64", "untagged": "amd64"} {
+		e.images[id] = `{"Id":"sha256:` + id + `","Os":"linux","Architecture":"` + arch + `"}`
+	}
+	if img, err := s.Smallest(t.Context()); err != nil || img.ID != "sha256:right" || img.Ref != "right:1" {
+		t.Errorf("%+v, %v", img, err)
+	}
+}
+
+// A pull that talks without end is no pull.
+func TestAnswersAreBounded(t *testing.T) {
+	e := newEngine(t)
+	e.pull = func(w http.ResponseWriter, _ *http.Request) {
+		text := strings.Repeat(" ", 1<<20)
+		for range maxAnswer>>20 + 1 {
+			if _, err := io.WriteString(w, text); err != nil {
+				return
+			}
+		}
+	}
+	_, err := open(t, Options{Host: e.host}).Resolve(t.Context(), "x", images.PullMissing)
+	var missing *images.UnavailableError
+	if !errors.As(err, &missing) || !missing.Retryable || !strings.Contains(err.Error(), "was cut") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,12 +26,16 @@ import (
 // PythonImage is the image that Python skills run in, made by scripts/image-python.
 const PythonImage = "hotcell/python:3"
 
+// EnvRuntime names the environment variable that runs all cells of a rig under another runtime than the engine's default.
+const EnvRuntime = "HOTCELL_RUNTIME"
+
 // Options say what differs from a plain supervisor.
 type Options struct {
 	Runner   string                 // path of a built hotcell-runner
 	Skills   fs.FS                  // folders of skills, before the bundled ones; may be nil
 	Host     string                 // the engine; "" for the usual one
 	Instance string                 // "": "rig"
+	Runtime  string                 // "": that of EnvRuntime, else the engine's default
 	Adjust   func(*executor.Config) // last word on the configuration; may be nil
 	Log      *slog.Logger
 
@@ -78,6 +83,9 @@ func New(opts Options) (*Rig, error) {
 	}
 	if opts.Adjust != nil {
 		opts.Adjust(&cfg)
+	}
+	if cfg.Policy.Runtime == "" {
+		cfg.Policy.Runtime = cmp.Or(opts.Runtime, os.Getenv(EnvRuntime))
 	}
 	books := &counts{Observer: cfg.Observer}
 	if books.Observer == nil {

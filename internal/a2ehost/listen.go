@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +17,9 @@ import (
 
 // maxPath is the longest path of a unix socket, in bytes.
 const maxPath = 107
+
+// privatePrefix starts the name of the folder in which a socket is made.
+const privatePrefix = ".hc"
 
 // privateName is how much longer than its folder the path is under which a socket is made.
 const privateName = len("/.hc0123456789/s")
@@ -37,6 +42,7 @@ func Listen(path string, mode fs.FileMode) (net.Listener, error) {
 	if err := vacant(path); err != nil {
 		return nil, err
 	}
+	clearAway(dir)
 	return bind(path, mode)
 }
 
@@ -75,9 +81,32 @@ func vacant(path string) error {
 	return fmt.Errorf("socket: another hotcell may be serving %s: %w", path, err)
 }
 
+// clearAway removes the private folders that processes left when they were killed while they made their socket: nobody else
+// has one while dir is locked.
+func clearAway(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // then making one fails too, and says why
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !info.IsDir() || !own(info) || !strings.HasPrefix(entry.Name(), privatePrefix) {
+			continue
+		}
+		private := filepath.Join(dir, entry.Name())
+		_ = os.Remove(filepath.Join(private, "s"))
+		_ = os.Remove(private) // unless there is something else in it
+	}
+}
+
+func own(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
 // bind makes the socket in a private folder and moves it into place, so that it is never there with another mode.
 func bind(path string, mode fs.FileMode) (net.Listener, error) {
-	private, err := os.MkdirTemp(filepath.Dir(path), ".hc*")
+	private, err := os.MkdirTemp(filepath.Dir(path), privatePrefix+"*")
 	if err != nil {
 		return nil, fmt.Errorf("folder of the socket: %w", err)
 	}

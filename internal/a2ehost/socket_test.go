@@ -252,3 +252,32 @@ func TestAcceptWaitsOutAShortage(t *testing.T) {
 	cancel()
 	wg.Wait()
 }
+
+// What processes left that were killed while they made their socket is removed; what is not theirs stays.
+func TestListenClearsAway(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{".hc123/s", ".hc9/s", ".hc7/other", "hc5/s"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ln, err := Listen(filepath.Join(dir, "socket"), 0o660)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if got := strings.Join(names, " "); got != ".hc7 hc5 socket" {
+		t.Errorf("the folder holds %s", got)
+	}
+}

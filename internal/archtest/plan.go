@@ -38,9 +38,11 @@ const (
 // hotcell is this module's plan. A new package gets a floor here, a new dependency a row with its home and the reason.
 func hotcell() plan {
 	return plan{
-		folders:  []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
-		floors:   floors(),
-		testOnly: map[string]bool{"internal/archtest": true, "internal/testutil": true, "sandbox/sandboxtest": true},
+		folders: []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
+		floors:  floors(),
+		testOnly: map[string]bool{
+			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "sandbox/sandboxtest": true,
+		},
 		edges: map[string][]string{
 			"internal/control":        {"internal/a2e"},
 			"internal/skills":         {"policies"},
@@ -69,6 +71,8 @@ func floors() map[string]int {
 		"internal/testutil": floorWords,
 		"internal/archtest": floorWords,
 
+		"internal/testutil/engineproxy": floorWords,
+
 		"sandbox":                 floorContract,
 		"images":                  floorContract,
 		"policies":                floorContract,
@@ -82,13 +86,16 @@ func floors() map[string]int {
 		"sandbox/fake":        floorAdapter,
 		"sandbox/sandboxtest": floorAdapter,
 		"images/docker":       floorAdapter,
+		"internal/instance":   floorAdapter,
 		"internal/metrics":    floorAdapter,
 		"internal/runner":     floorAdapter,
+		"internal/store":      floorAdapter,
 
 		"executor":           floorExecutor,
 		"executor/admission": floorExecutor,
 		"executor/relay":     floorExecutor,
 		"internal/config":    floorExecutor,
+		"internal/doctor":    floorExecutor,
 
 		"internal/a2ehost": floorDoor,
 		"internal/rest":    floorDoor,
@@ -97,6 +104,10 @@ func floors() map[string]int {
 		"cmd/hotcell-runner":            floorProgram,
 		"integration":                   floorProgram,
 		"integration/bench":             floorProgram,
+		"integration/daemonjson":        floorProgram,
+		"integration/faults":            floorProgram,
+		"integration/hostile":           floorProgram,
+		"integration/hostile/skillbomb": floorProgram,
 		"integration/rig":               floorProgram,
 		"integration/skills/word-count": floorProgram,
 		"integration/tally":             floorProgram,
@@ -125,11 +136,13 @@ func dependencies() []dependency {
 		{"github.com/schollz/progressbar/v3", []string{"cmd/hotcell"}, "only the program has a terminal"},
 		{"golang.org/x/term", []string{"cmd/hotcell"}, "only the program has a terminal"},
 		{"github.com/oklog/ulid/v2", []string{"executor"}, "call ids are made where calls are accepted"},
+		{"modernc.org/sqlite", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
+		{"github.com/pressly/goose/v3", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/prometheus/client_golang", []string{"internal/metrics"}, "others report through small observer interfaces"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "images/docker"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
-		{"golang.org/x/sys", []string{"internal/a2ehost", "sandbox/cgroup"},
-			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds"},
+		{"golang.org/x/sys", []string{"internal/a2ehost", "sandbox/cgroup", "integration/hostile", "integration/hostile/skillbomb"},
+			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; attacks speak to the kernel"},
 		{"github.com/google/go-cmp", nil, "it compares in tests and panics by design"},
 		{"go.uber.org/goleak", nil, "it looks for leaks after tests"},
 		{"pgregory.net/rapid", nil, "it generates inputs for tests"},

@@ -21,6 +21,7 @@ type Config struct {
 	Sandbox Sandbox
 	Policy  Policy
 	Images  Images
+	Store   Store
 	A2E     A2E
 }
 
@@ -73,6 +74,7 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Sandbox: Sandbox{Driver: "auto"},
 		Policy:  Policy{Network: "none", Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
+		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 * policies.Gi}},
 		A2E:     A2E{Errors: "resp", EmbedEvents: true},
 	}
 	if root {

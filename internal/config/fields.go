@@ -13,7 +13,7 @@ import (
 )
 
 // field ties a key to its place in a Config. The place is a *string, *bool, *int, *int64, *[]string,
-// *map[string]string, *images.PullPolicy, *policies.Bytes or *policies.MilliCPU.
+// *map[string]string, *images.PullPolicy, *policies.Bytes, *policies.MilliCPU or *Age.
 type field struct {
 	key   string
 	place func(*Config) any
@@ -43,6 +43,12 @@ func fields() []field {
 		{"policy.images.require_digest", func(c *Config) any { return &c.Policy.Images.RequireDigest }},
 		{"policy.images.pull", func(c *Config) any { return &c.Policy.Images.Pull }},
 		{"images.defaults", func(c *Config) any { return &c.Images.Defaults }},
+		{"store.url", func(c *Config) any { return &c.Store.URL }},
+		{"store.sync", func(c *Config) any { return &c.Store.Sync }},
+		{"store.keep.calls", func(c *Config) any { return &c.Store.Keep.Calls }},
+		{"store.keep.events", func(c *Config) any { return &c.Store.Keep.Events }},
+		{"store.keep.artifacts", func(c *Config) any { return &c.Store.Keep.Artifacts }},
+		{"store.keep.max", func(c *Config) any { return &c.Store.Keep.Max }},
 		{"a2e.errors", func(c *Config) any { return &c.A2E.Errors }},
 		{"a2e.embed_events", func(c *Config) any { return &c.A2E.EmbedEvents }},
 	}
@@ -81,6 +87,8 @@ func decode(place, raw any) error {
 		return quantity(p, s, policies.ParseBytes)
 	case *policies.MilliCPU:
 		return quantity(p, s, policies.ParseMilliCPU)
+	case *Age:
+		return quantity(p, s, parseAge)
 	}
 	return fmt.Errorf("a field of type %T cannot be read", place)
 }

@@ -182,6 +182,8 @@ func (r *reader) leaf(f field, n ast.Node) {
 		r.scalar(f.key, n, "a whole number", ast.IntegerType)
 	case *policies.Bytes, *policies.MilliCPU:
 		r.scalar(f.key, n, "a quantity", ast.IntegerType, ast.FloatType, ast.StringType)
+	case *Age:
+		r.scalar(f.key, n, "a length of time", ast.IntegerType, ast.StringType)
 	default:
 		r.text(f.key, n)
 	}

@@ -63,6 +63,16 @@ func TestFileErrors(t *testing.T) {
 		"pull":           {"policy: {images: {pull: often}}", `policy.images.pull: pull policy "often": expected missing, never or always`},
 		"no pull":        {`policy: {images: {pull: ""}}`, "policy.images.pull: expected missing, never or always"},
 		"no image":       {`images: {defaults: {sh: ""}}`, "images.defaults.sh: expected an image"},
+		"other store":    {"store: {url: 'postgres://h/db'}", `store.url: "postgres" is not available in this version, expected sqlite:///path`},
+		"store's path":   {"store: {url: hotcell.db}", "store.url: expected sqlite:///path/of/a/file, or nothing for a file in data_dir"},
+		"relative store": {"store: {url: 'sqlite://x.db'}", "store.url: expected sqlite:///path/of/a/file, or nothing for a file in data_dir"},
+		"sync":           {"store: {sync: always}", `store.sync: expected off, normal or full, not "always"`},
+		"age":            {"store: {keep: {events: 7days}}", `store.keep.events: "7days" is no length of time: expected days or shorter, such as 30d, 12h or 90m`},
+		"part of a day":  {"store: {keep: {events: 1.5d}}", `store.keep.events: "1.5d" is no length of time`},
+		"endless":        {"store: {keep: {calls: 4000000000d}}", `store.keep.calls: "4000000000d" is no length of time`},
+		"short memory":   {"store: {keep: {calls: 59m}}", "store.keep.calls: expected at least 1h, not 59m0s"},
+		"no memory":      {"store: {keep: {calls: 0}}", "store.keep.calls: expected at least 1h, not 0"},
+		"small store":    {"store: {keep: {max: 1Mi}}", "store.keep.max: expected at least 16Mi, or 0 for no bound, not 1Mi"},
 		"errors":         {"a2e: {errors: both}", `a2e.errors: expected resp or message, not "both"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -231,6 +231,9 @@ func (c *Config) expand(home string) {
 	if home == "" {
 		return
 	}
+	if rest, ok := strings.CutPrefix(c.Store.URL, sqliteURL+"~/"); ok {
+		c.Store.URL = sqliteURL + filepath.Join(home, rest)
+	}
 	paths := []*string{&c.Socket, &c.DataDir}
 	for i := range c.Skills.Dirs {
 		paths = append(paths, &c.Skills.Dirs[i])

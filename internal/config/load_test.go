@@ -54,6 +54,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Sandbox: Sandbox{Driver: "auto"},
 		Policy:  Policy{Network: "none", Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
+		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 << 30}},
 		A2E:     A2E{Errors: "resp", EmbedEvents: true},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
@@ -128,6 +129,10 @@ policy:
 images:
   defaults:
     python: python@sha256:x
+store:
+  url: sqlite://~/j.db
+  sync: full
+  keep: {calls: 90d, events: 36h, artifacts: 0, max: 1GiB}
 a2e: {errors: message, embed_events: false}
 `
 
@@ -151,7 +156,10 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			},
 		},
 		Images: Images{Defaults: map[string]string{"python": "python@sha256:x", "sh": "hotcell/python:3"}},
-		A2E:    A2E{Errors: "message"},
+		Store: Store{
+			URL: "sqlite:///root/j.db", Sync: "full", Keep: Keep{Calls: 90 * Day, Events: Day + Day/2, Max: 1 << 30},
+		},
+		A2E: A2E{Errors: "message"},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)

@@ -38,6 +38,7 @@ func (c *Config) faults() []*FieldError {
 	v.add("policy.images.registries", checkList(c.Policy.Images.Registries))
 	v.add("policy.images.pull", checkPull(c.Policy.Images.Pull))
 	c.defaultImageFaults(&v)
+	c.storeFaults(&v)
 	v.add("a2e.errors", oneOf(c.A2E.Errors, []string{"resp", "message"}))
 	return v
 }

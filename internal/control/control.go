@@ -14,6 +14,9 @@ var ErrNotFound = errors.New("no such call")
 // ErrEnded: the call has ended already, so it cannot be cancelled.
 var ErrEnded = errors.New("call has ended")
 
+// ErrElsewhere: the call runs in another process that shares the journal, so it cannot be cancelled from here.
+var ErrElsewhere = errors.New("call runs in another hotcell process")
+
 // State is where a call stands.
 type State string
 
@@ -68,12 +71,15 @@ type Usage struct {
 // Control is the supervisor as an operator sees it. Ids are call ids or request ids; a request id that several calls had
 // names the newest.
 type Control interface {
-	// List returns the calls, newest first, at most limit (all that are kept when limit is 0).
+	// List returns the calls, newest first, at most limit. The newest 10,000 are all that can be listed, and are when limit
+	// is 0.
 	List(ctx context.Context, limit int) ([]Call, error)
 	// Show returns one call and, when it has ended, its answer.
 	Show(ctx context.Context, id string) (Call, *a2e.CallResponse, error)
-	// Events returns the events that are kept of a call, those with a sequence number of at least from.
+	// Events returns the events that are kept of a call, in order, those with a sequence number of at least from. A call's
+	// events may be more than fit in one answer: there is no more once an answer is empty.
 	Events(ctx context.Context, id string, from int) ([]a2e.Event, error)
-	// Cancel asks a call to end. It returns once the request is noted, with ErrEnded or ErrNotFound if it cannot be.
+	// Cancel asks a call to end. It returns once the request is noted, with ErrEnded, ErrElsewhere or ErrNotFound if it
+	// cannot be.
 	Cancel(ctx context.Context, id string) error
 }

@@ -144,6 +144,8 @@ func (a *api) failed(w http.ResponseWriter, r *http.Request, err error) {
 		fail(w, http.StatusNotFound, "not_found", control.ErrNotFound.Error())
 	case errors.Is(err, control.ErrEnded):
 		fail(w, http.StatusConflict, "ended", control.ErrEnded.Error())
+	case errors.Is(err, control.ErrElsewhere):
+		fail(w, http.StatusConflict, "elsewhere", control.ErrElsewhere.Error())
 	case r.Context().Err() != nil: // the client has gone
 		fail(w, http.StatusServiceUnavailable, "cancelled", "the request was cancelled")
 	default:

@@ -136,6 +136,8 @@ func (c *Client) refused(resp *http.Response, body []byte) error {
 	switch {
 	case resp.StatusCode == http.StatusNotFound && e.Error.Message == control.ErrNotFound.Error():
 		return control.ErrNotFound
+	case resp.StatusCode == http.StatusConflict && e.Error.Message == control.ErrElsewhere.Error():
+		return control.ErrElsewhere
 	case resp.StatusCode == http.StatusConflict:
 		return control.ErrEnded
 	}

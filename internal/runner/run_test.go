@@ -216,6 +216,12 @@ func TestAMalformedResultIsNoSuccess(t *testing.T) {
 			t.Errorf("%s: result = %+v", line, o.result)
 		}
 	}
+	for _, line := range []string{`{"type":"skill/result","success":true,"data":NaN}`, `{"type":"skill/result","success":true,"success":false}`, `{"type":"skill/result","success":true`} {
+		o := boot(t, `echo '`+line+`'`).play()
+		if o.result == nil || *o.result.Success || o.result.ErrorCode != "malformed_result" {
+			t.Errorf("%s: result = %+v", line, o.result)
+		}
+	}
 	o := boot(t, `echo '{"type":"skill/result"}'; echo '{"type":"skill/result","success":true,"data":7}'`).play()
 	if o.result == nil || !*o.result.Success || string(o.result.Data) != "7" {
 		t.Errorf("a valid result after a malformed one: %+v", o.result)

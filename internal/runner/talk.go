@@ -55,7 +55,11 @@ func (t *talk) readStdout(r io.Reader) {
 
 // frame handles a line that is a frame, and reports false for any other.
 func (t *talk) frame(b []byte) bool {
-	switch kind := wall.TypeOf(b); kind {
+	kind := wall.TypeOf(b)
+	if kind == "" { // no object, or one that cannot be read
+		kind = wall.ClaimOf(b)
+	}
+	switch kind {
 	case wall.TypeEvent:
 		e, err := wall.DecodeEvent(b)
 		if err == nil && len(b) > wall.MaxLine {

@@ -2,6 +2,7 @@ package testutil
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -13,7 +14,8 @@ import (
 const defaultEngine = "unix:///var/run/docker.sock"
 
 func pingEngine(ctx context.Context) error {
-	return engineGet(ctx, "/_ping")
+	_, err := engineGet(ctx, "/_ping")
+	return err
 }
 
 func haveImage(ref, script string) probe {
@@ -21,22 +23,39 @@ func haveImage(ref, script string) probe {
 		if err := pingEngine(ctx); err != nil {
 			return err
 		}
-		if err := engineGet(ctx, "/images/"+ref+"/json"); err != nil {
+		if _, err := engineGet(ctx, "/images/"+ref+"/json"); err != nil {
 			return fmt.Errorf("image %s is not there (%w): run %s", ref, err, script)
 		}
 		return nil
 	}
 }
 
-// engineGet asks the engine at DOCKER_HOST for a path and returns an error for every answer but 200.
-func engineGet(ctx context.Context, path string) error {
+func haveRuntime(name, script string) probe {
+	return func(ctx context.Context) error {
+		text, err := engineGet(ctx, "/info")
+		if err != nil {
+			return err
+		}
+		var info struct{ Runtimes map[string]any }
+		if err := json.Unmarshal(text, &info); err != nil {
+			return fmt.Errorf("GET /info: %w", err)
+		}
+		if info.Runtimes[name] == nil {
+			return fmt.Errorf("the engine has no runtime %s: run %s", name, script)
+		}
+		return nil
+	}
+}
+
+// engineGet asks the engine at DOCKER_HOST for a path. Every answer but 200 is an error.
+func engineGet(ctx context.Context, path string) ([]byte, error) {
 	host := os.Getenv("DOCKER_HOST")
 	if host == "" {
 		host = defaultEngine
 	}
 	network, addr, err := engineAddr(host)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
@@ -45,18 +64,21 @@ func engineGet(ctx context.Context, path string) error {
 	defer transport.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://engine"+path, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return fmt.Errorf("no engine answers at %s (%w): run scripts/engine", host, err)
+		return nil, fmt.Errorf("no engine answers at %s (%w): run scripts/engine", host, err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s", path, resp.Status)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return nil, fmt.Errorf("GET %s: %w", path, err)
 	}
-	return nil
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", path, resp.Status)
+	}
+	return body, nil
 }
 
 func engineAddr(host string) (network, addr string, err error) {

@@ -27,7 +27,9 @@ func probes() map[string]probe {
 		"docker":           pingEngine,
 		"image-python":     haveImage("hotcell/python:3", "scripts/image-python"),
 		"image-word-count": haveImage("hotcell/word-count:1", "scripts/image-word-count"),
-		"go":               haveProgram("go", "version"),
+		"dockerd":          haveProgram("dockerd", "--version"),
+		"runsc":            haveRuntime("runsc", "scripts/runsc"),
+		"go":               canBuild,
 		"python3":          haveProgram("python3", "-c", "import json"),
 		"linux":            isLinux,
 		"root":             isRoot,
@@ -35,8 +37,8 @@ func probes() map[string]probe {
 }
 
 // Require skips the test where the part is not on this machine, and fails it when [EnvRequire] lists the part. The parts
-// are docker, image-python, image-word-count, go, python3, linux and root; any other name is a fatal error, also
-// within the variable.
+// are docker, dockerd (the program, for an engine of a test's own), image-python, image-word-count, runsc, go, python3, linux
+// and root; any other name is a fatal error, also within the variable.
 func Require(t testing.TB, part string) {
 	t.Helper()
 	require(t, probes(), part, os.Getenv(EnvRequire))
@@ -86,6 +88,14 @@ func haveProgram(name string, args ...string) probe {
 		}
 		return nil
 	}
+}
+
+// canBuild is about [GoBuild].
+func canBuild(ctx context.Context) error {
+	if os.Getenv(EnvPrebuilt) != "" {
+		return nil
+	}
+	return haveProgram("go", "version")(ctx)
 }
 
 func isLinux(context.Context) error {

@@ -45,13 +45,14 @@ func TestRequireKnowsItsParts(t *testing.T) {
 	Require(t, "go")
 	t.Setenv(EnvRequire, "")
 	got := record(func(r *recorder) { Require(r, "docker-engine") })
-	contains(t, "fatal", got.fatal, "docker, go, image-python, image-word-count, linux, python3, root")
+	contains(t, "fatal", got.fatal, "docker, dockerd, go, image-python, image-word-count, linux, python3, root, runsc")
 }
 
 func TestEngineProbes(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /_ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("OK")) })
 	mux.HandleFunc("GET /images/hotcell/python:3/json", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
+	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"Runtimes":{"runc":{}}}`)) })
 	socket := filepath.Join(t.TempDir(), "engine.sock")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -69,6 +70,7 @@ func TestEngineProbes(t *testing.T) {
 		{name: "unix", host: "unix://" + socket, part: "docker"},
 		{name: "image", host: "unix://" + socket, part: "image-python"},
 		{name: "no image", host: "unix://" + socket, part: "image-word-count", want: "image hotcell/word-count:1 is not there (GET /images/hotcell/word-count:1/json: 404 Not Found): run scripts/image-word-count"},
+		{name: "no runtime", host: "unix://" + socket, part: "runsc", want: "the engine has no runtime runsc: run scripts/runsc"},
 		{name: "no engine", host: "unix://" + socket + ".not", part: "image-python", want: "run scripts/engine"},
 		{name: "tcp", host: "tcp://127.0.0.1:1", part: "docker", want: "no engine answers at tcp://127.0.0.1:1"},
 		{name: "ssh", host: "ssh://somewhere", part: "docker", want: "unix:// or tcp:// only"},
@@ -124,6 +126,17 @@ func TestGoBuild(t *testing.T) {
 		got := record(func(r *recorder) { r.TB = t; GoBuild(r, "./testdata/nothing") })
 		contains(t, "fatal", got.fatal, "go build ./testdata/nothing")
 	})
+}
+
+func TestPrebuilt(t *testing.T) {
+	t.Setenv(EnvPrebuilt, "/somewhere")
+	t.Setenv("PATH", "")
+	if got := GoBuild(t, "../x/program"); got != "/somewhere/program" {
+		t.Errorf("got %s", got)
+	}
+	contains(t, "go", text(probes()["go"](t.Context())), "")
+	t.Setenv(EnvPrebuilt, "")
+	contains(t, "no go", text(probes()["go"](t.Context())), "go does not run")
 }
 
 func TestPoll(t *testing.T) {

@@ -81,7 +81,7 @@ func DecodeLease(line []byte) (Lease, error) {
 	return l, nil
 }
 
-// DecodeEvent reads an event line. Its data is an object; a line without data has an empty one.
+// DecodeEvent reads an event line. Its data is an object and aliases line; a line without data has an empty one.
 func DecodeEvent(line []byte) (Event, error) {
 	o, err := parseLine(line, TypeEvent)
 	if err != nil {
@@ -99,7 +99,10 @@ func DecodeEvent(line []byte) (Event, error) {
 		if len(raw) == 0 || raw[0] != '{' {
 			return Event{}, errors.New("data: expected an object")
 		}
-		e.Data = bytes.Clone(raw)
+		if _, err := parseObject(raw); err != nil { // a reader decodes its members, so they are few and named once
+			return Event{}, fmt.Errorf("data: %w", err)
+		}
+		e.Data = raw
 	}
 	return e, nil
 }

@@ -159,6 +159,8 @@ func TestDecodersRefuse(t *testing.T) {
 		{"event", `{"type":"skill/event","kind":"` + strings.Repeat("k", 65) + `","data":{}}`, "kind: expected"},
 		{"event", `{"type":"skill/event","kind":"log","data":[]}`, "data: expected an object"},
 		{"event", `{"type":"skill/event","kind":"log","data":null}`, "data: expected an object"},
+		{"event", `{"type":"skill/event","kind":"log","data":{"a":1,"a":2}}`, `data: key "a" is there twice`},
+		{"event", `{"type":"skill/event","kind":"log","data":{` + manyKeys(257) + `}}`, "data: more than 256 keys"},
 		{"event", `{"type":"skill/event","Kind":"log","data":{}}`, "kind: missing"},
 		{"event", `{"type":"skill/result","kind":"log","data":{}}`, "type: expected"},
 		{"event", `{"type":"skill/event","kind":"log","kind":"log","data":{}}`, "twice"},
@@ -182,6 +184,14 @@ func TestDecodersRefuse(t *testing.T) {
 			t.Errorf("%s %.80s: error = %v, want one line with %q", tt.kind, tt.line, err, tt.want)
 		}
 	}
+}
+
+func manyKeys(n int) string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%q:%d", fmt.Sprint(i), i)
+	}
+	return strings.Join(keys, ",")
 }
 
 func TestEventWithoutDataHasAnEmptyObject(t *testing.T) {

@@ -7,6 +7,19 @@ import (
 	"fmt"
 )
 
+// Members calls f with each key of a JSON object's top level, unquoted, and its value as it stands in raw; the values
+// alias raw. It reports false for what is no object, has a key twice or too many.
+func Members(raw []byte, f func(key string, value []byte)) bool {
+	o, err := parseObject(raw)
+	if err != nil {
+		return false
+	}
+	for _, m := range o {
+		f(m.key, m.raw)
+	}
+	return true
+}
+
 // maxMembers bounds the top level of a line: no line of the protocol has more than a dozen members.
 const maxMembers = 256
 
@@ -29,7 +42,7 @@ func parseObject(line []byte) (object, error) {
 	if !json.Valid(line) {
 		return nil, errors.New("not valid JSON")
 	}
-	var o object
+	o := make(object, 0, 4)
 	for {
 		quoted, raw, ok := w.next()
 		if !ok {
@@ -81,6 +94,10 @@ func (o object) typ() string {
 	return ""
 }
 
+// ClaimOf returns the type that a line claims, also where the line is no valid JSON or has a key twice. It tells a failed
+// frame from text.
+func ClaimOf(line []byte) string { return peekType(line) }
+
 // peekType finds the top-level "type" in the beginning of a line that is not complete. It is a guess.
 func peekType(b []byte) string {
 	w := walker{b: b}
@@ -98,6 +115,9 @@ func peekType(b []byte) string {
 	}
 	return ""
 }
+
+// Text reads a JSON string; what is none gives "".
+func Text(raw []byte) string { return unquote(raw) }
 
 // unquote reads a JSON string; what is none gives "".
 func unquote(raw []byte) string {

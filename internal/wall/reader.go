@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	startBuffer = 64 << 10 // what a reader begins with
-	keepBuffer  = 2 << 20  // a larger buffer is given back once its long line is through
-	cutPrefix   = 4 << 10  // what is kept of a line that is cut
-	emptyReads  = 100      // reads in a row that bring nothing before the source counts as broken
+	startBuffer = 64 << 10       // what a reader begins with
+	keepBuffer  = 1<<20 + 64<<10 // a larger buffer is given back once its long line is through
+	cutPrefix   = 4 << 10        // what is kept of a line that is cut
+	emptyReads  = 100            // reads in a row that bring nothing before the source counts as broken
 )
 
 // Line is one line of the stream.

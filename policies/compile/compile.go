@@ -46,6 +46,7 @@ func Compile(eff policies.Effective, w Workload) (*sandbox.Spec, error) {
 		hostname,
 		scratch,
 		maskedVolumes,
+		closedTmp,
 		memory,
 		cpu,
 		pids,

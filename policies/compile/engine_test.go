@@ -21,7 +21,14 @@ import (
 const probeImage = "hotcell/python:3"
 
 // The compiled spec on a real engine: Python, its threads, children and sockets work, and what is denied fails.
-func TestSpecOnEngine(t *testing.T) {
+func TestSpecOnEngine(t *testing.T) { specOnEngine(t, "") }
+
+func TestSpecUnderRunsc(t *testing.T) {
+	testutil.Require(t, "runsc")
+	specOnEngine(t, "runsc")
+}
+
+func specOnEngine(t *testing.T, runtimeName string) {
 	testutil.Require(t, "docker")
 	testutil.Require(t, "image-python")
 	docker, err := exec.LookPath("docker")
@@ -35,7 +42,7 @@ func TestSpecOnEngine(t *testing.T) {
 	w := workload()
 	w.Arch, w.Image.Volumes = runtime.GOARCH, []string{"/masked"}
 	w.Image.Env = nil
-	spec := mustCompile(t, narrow(t, policies.Policy{}, policies.Policy{}, policies.Policy{}), w)
+	spec := mustCompile(t, narrow(t, policies.Policy{Runtime: runtimeName}, policies.Policy{}, policies.Policy{}), w)
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -87,6 +94,9 @@ func runArgs(t *testing.T, spec *sandbox.Spec) []string {
 	}
 	for _, m := range oci.Mounts {
 		args = append(args, "--tmpfs="+m.Destination+":"+strings.Join(m.Options, ","))
+	}
+	if spec.Runtime != "" {
+		args = append(args, "--runtime="+spec.Runtime)
 	}
 	for _, entry := range oci.Process.Env {
 		args = append(args, "--env="+entry)

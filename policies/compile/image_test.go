@@ -123,7 +123,9 @@ func TestImageVolumes(t *testing.T) {
 		}
 		var masks []string
 		for _, m := range spec.OCI.Mounts[3:] {
-			masks = append(masks, m.Destination)
+			if m.Destination != "/tmp" || slices.Contains(spec.Image.Volumes, "/tmp") {
+				masks = append(masks, m.Destination)
+			}
 		}
 		if diff := cmp.Diff(tt.want, masks); diff != "" {
 			t.Errorf("volumes %q (-want +got):\n%s", tt.volumes, diff)
@@ -133,6 +135,30 @@ func TestImageVolumes(t *testing.T) {
 			if path.Clean(v) != v || !slices.Contains(append(masks, "/workspace", "/out", "/run/hotcell", "/skill", "/hotcell"), v) {
 				t.Errorf("volumes %q: %s is covered by none of %q", tt.volumes, v, masks)
 			}
+		}
+	}
+}
+
+// /tmp is masked once, and a volume above or below it is left alone: masks within one another depend on their order.
+func TestTmpIsClosed(t *testing.T) {
+	for _, tt := range []struct {
+		volumes []string
+		want    int
+	}{
+		{nil, 1}, {[]string{"/data"}, 1}, {[]string{"/tmpx"}, 1}, {[]string{"/tmp"}, 1}, {[]string{"/tmp/cache"}, 0},
+	} {
+		spec, err := compileImage(t, nil, tt.volumes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, m := range spec.OCI.Mounts {
+			if m.Destination == "/tmp" {
+				got++
+			}
+		}
+		if got != tt.want {
+			t.Errorf("volumes %q: /tmp is mounted %d times, want %d", tt.volumes, got, tt.want)
 		}
 	}
 }

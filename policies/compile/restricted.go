@@ -32,16 +32,16 @@ const newNamespaces = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x1000
 // one suffices, so each says what is allowed and none what is not. No argument is looked at twice within a rule, which
 // some runtimes take as alternatives.
 func restricted() []specs.LinuxSyscall {
-	return slices.Concat(threads(), sockets(), personalities(), ownLimits(), ownSchedule())
+	return slices.Concat(threads(), sockets(), socketOptions(), personalities(), ownLimits(), ownSchedule(), smallPages())
 }
 
 // threads allows new processes and threads without new namespaces. The flags of clone3 lie in memory, so it does not
-// exist, and the C library takes clone.
+// exist (ENOSYS), and the C library takes clone. That is what a call to be traced is without a tracer, and there is none
+// since ptrace is denied; an errno of its own says the same to runc, but gVisor makes EPERM of every errno.
 func threads() []specs.LinuxSyscall {
-	errno := enosys
 	return []specs.LinuxSyscall{
 		allowIf("clone", specs.LinuxSeccompArg{Index: 0, Value: newNamespaces, ValueTwo: 0, Op: specs.OpMaskedEqual}),
-		{Names: []string{"clone3"}, Action: specs.ActErrno, ErrnoRet: &errno},
+		{Names: []string{"clone3"}, Action: specs.ActTrace},
 	}
 }
 
@@ -58,6 +58,41 @@ func sockets() []specs.LinuxSyscall {
 		}
 	}
 	return rules
+}
+
+// solSocket is the level of the options that every socket has.
+const solSocket = 1
+
+// optionLevels are the levels of options that a cell may set without a further look: IP, TCP, UDP, IPv6, netlink.
+var optionLevels = []uint64{0, 6, 17, 41, 270}
+
+// socketOptions allows all options but the four that attach a filter program (26, and 50 to 52). The kernel compiles those
+// into memory that is no cell's and that all users share: used up, it lets no further cell have its own seccomp filter.
+func socketOptions() []specs.LinuxSyscall {
+	var rules []specs.LinuxSyscall
+	for _, level := range optionLevels {
+		rules = append(rules, allowIf("setsockopt", equal(1, level)))
+	}
+	for _, block := range []struct{ first, size uint64 }{
+		{0, 16}, {16, 8}, {24, 2}, {27, 1}, {28, 4}, {32, 16}, {48, 2}, {53, 1}, {54, 2}, {56, 8}, {64, 64},
+	} {
+		options := specs.LinuxSeccompArg{Index: 2, Value: ^(block.size - 1), ValueTwo: block.first, Op: specs.OpMaskedEqual}
+		rules = append(rules, allowIf("setsockopt", equal(1, solSocket), options))
+	}
+	return rules
+}
+
+// smallPages allows memory of all kinds but huge pages: their pool is the machine's, and no memory limit counts it.
+func smallPages() []specs.LinuxSyscall {
+	const mapHugeTLB, memfdHugeTLB, shmHugeTLB = 0x40000, 0x4, 0o4000
+	without := func(index uint, flag uint64) specs.LinuxSeccompArg {
+		return specs.LinuxSeccompArg{Index: index, Value: flag, ValueTwo: 0, Op: specs.OpMaskedEqual}
+	}
+	return []specs.LinuxSyscall{
+		allowIf("mmap", without(3, mapHugeTLB)),
+		allowIf("memfd_create", without(1, memfdHugeTLB)),
+		allowIf("shmget", without(2, shmHugeTLB)),
+	}
 }
 
 // personalities allows the ones that engines allow: Linux, its 32-bit variants of uname, and asking.

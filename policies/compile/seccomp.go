@@ -10,11 +10,8 @@ import (
 	"github.com/hotcell/hotcell/sandbox"
 )
 
-// errno values of Linux, the same on every architecture that cells run on.
-const (
-	eperm  uint = 1
-	enosys uint = 38
-)
+// eperm is an errno of Linux, the same on every architecture that cells run on.
+const eperm uint = 1
 
 // syscalls filters system calls. Only the architecture's own calling convention is open: a 32-bit call, whose arguments a
 // filter cannot see, ends the thread.

@@ -21,8 +21,7 @@ const (
 	maxVolumePath = 256 // bytes
 )
 
-// maskedVolumes covers each volume that the image declares with an empty, read-only tmpfs of one page, so that no engine
-// makes a writable place on the host's disk. Volumes at the cell's own places are covered already.
+// maskedVolumes covers each volume that the image declares, so that no engine makes a writable place on the host's disk. Volumes at the cell's own places are covered already.
 func maskedVolumes(spec *sandbox.Spec, _ policies.Effective, w Workload) error {
 	volumes, err := cleanVolumes(w.Image.Volumes)
 	if err != nil {
@@ -33,13 +32,33 @@ func maskedVolumes(spec *sandbox.Spec, _ policies.Effective, w Workload) error {
 		if slices.Contains(ownPlaces(), target) {
 			continue
 		}
-		spec.OCI.Mounts = append(spec.OCI.Mounts, specs.Mount{
-			Destination: target,
-			Type:        "tmpfs",
-			Source:      "tmpfs",
-			Options:     []string{"ro", "nosuid", "nodev", "noexec", "size=4096", "nr_inodes=2", "mode=0555"},
-		})
+		spec.OCI.Mounts = append(spec.OCI.Mounts, mask(target))
 	}
+	return nil
+}
+
+// mask is an empty, read-only tmpfs of one page.
+func mask(target string) specs.Mount {
+	return specs.Mount{
+		Destination: target,
+		Type:        "tmpfs",
+		Source:      "tmpfs",
+		Options:     []string{"ro", "nosuid", "nodev", "noexec", "size=4096", "nr_inodes=2", "mode=0555"},
+	}
+}
+
+// dirTmp is where gVisor mounts a tmpfs of its own, writable and without a size, unless something is mounted there.
+const dirTmp = "/tmp"
+
+// closedTmp masks /tmp, which is read-only in any case, so that no runtime opens it. Where the image declares a volume at,
+// in or above it, that mask suffices.
+func closedTmp(spec *sandbox.Spec, _ policies.Effective, _ Workload) error {
+	for _, volume := range spec.Image.Volumes {
+		if within(volume, dirTmp) || within(dirTmp, volume) {
+			return nil
+		}
+	}
+	spec.OCI.Mounts = append(spec.OCI.Mounts, mask(dirTmp))
 	return nil
 }
 

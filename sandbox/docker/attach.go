@@ -28,12 +28,12 @@ func (d *Driver) attach(ctx context.Context, id string) (*stream, error) {
 	defer cancel()
 	conn, err := d.dial(op)
 	if err != nil {
-		return nil, d.attachError(ctx, err)
+		return nil, d.dialError(ctx, "attach", err)
 	}
 	release := context.AfterFunc(op, func() { _ = conn.Close() })
 	s, err := d.hijack(op, conn, id)
 	if !release() { // ctx ended and the connection is closed, whatever hijack says
-		return nil, d.attachError(ctx, context.DeadlineExceeded)
+		return nil, d.dialError(ctx, "attach", context.DeadlineExceeded)
 	}
 	if err != nil {
 		_ = conn.Close()
@@ -42,9 +42,10 @@ func (d *Driver) attach(ctx context.Context, id string) (*stream, error) {
 	return s, nil
 }
 
-func (d *Driver) attachError(outer context.Context, err error) error {
+// dialError explains an error of a raw connection. outer is the caller's context.
+func (d *Driver) dialError(outer context.Context, what string, err error) error {
 	if outer.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
-		return d.explain(outer, "attach", context.DeadlineExceeded)
+		return d.explain(outer, what, context.DeadlineExceeded)
 	}
 	return d.unreachable(err)
 }
@@ -63,18 +64,20 @@ func (d *Driver) hijack(ctx context.Context, conn net.Conn, id string) (*stream,
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "tcp")
 	if err := req.Write(conn); err != nil {
-		return nil, d.attachError(ctx, err)
+		return nil, d.dialError(ctx, "attach", err)
 	}
-	r := bufio.NewReaderSize(conn, 32<<10)
+	head := newHeadReader(conn)
+	r := bufio.NewReaderSize(head, 32<<10)
 	resp, err := http.ReadResponse(r, req)
 	if err != nil {
-		return nil, d.attachError(ctx, err)
+		return nil, d.dialError(ctx, "attach", err)
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
 		_ = resp.Body.Close()
 		return nil, fmt.Errorf("attach: engine at %s: %s: %s: %w", d.host, resp.Status, words(errors.New(string(text))), sandbox.ErrUnavailable)
 	}
+	head.over()
 	return &stream{conn: conn, r: r}, nil
 }
 

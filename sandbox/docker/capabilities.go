@@ -1,7 +1,10 @@
 package docker
 
 import (
+	"bufio"
 	"context"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -61,13 +64,42 @@ func (d *Driver) Capabilities(ctx context.Context) (sandbox.Capabilities, error)
 // pingLimit bounds a [Driver.Ping]: whoever asks is waiting for an answer about an engine that may be stuck.
 const pingLimit = 2 * time.Second
 
-// Ping implements [sandbox.Pinger].
+// Ping implements [sandbox.Pinger]. It opens a connection of its own: an engine that is stopping still answers on those
+// that it has, and takes no other. It asks for no facts, which a busy engine takes its time to gather.
 func (d *Driver) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingLimit)
+	op, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
-	if _, err := d.system.Info(ctx); err != nil {
+	if err := d.pingOnce(op); err != nil {
 		d.facts.put(nil)
-		return d.explain(ctx, "ask the engine whether it lives", err)
+		if op.Err() != nil {
+			err = context.DeadlineExceeded // the connection's own error only follows from that
+		}
+		return d.dialError(ctx, "ask the engine whether it lives", err)
+	}
+	return nil
+}
+
+func (d *Driver) pingOnce(ctx context.Context) error {
+	conn, err := d.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://docker/_ping", http.NoBody)
+	if err != nil {
+		return err
+	}
+	if err := req.Write(conn); err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(newHeadReader(conn)), req)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("ping: %s", resp.Status)
 	}
 	return nil
 }

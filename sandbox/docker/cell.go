@@ -35,6 +35,7 @@ type cell struct {
 	stream    *stream            // while attached
 	unwait    context.CancelFunc // ends the wait for the exit
 
+	up      chan struct{} // closed when the engine has said that it started
 	ended   chan struct{} // closed when the engine has told of the end
 	settled sync.Once
 	exited  chan struct{} // closed when exit and exitErr stand
@@ -52,7 +53,7 @@ var (
 func newCell(d *Driver, id, name string, group *cgroup.Group) *cell {
 	return &cell{
 		d: d, id: id, name: name, group: group, stdout: newBuffer(), stderr: newBuffer(), unwait: func() {},
-		ended: make(chan struct{}), exited: make(chan struct{}),
+		up: make(chan struct{}), ended: make(chan struct{}), exited: make(chan struct{}),
 	}
 }
 

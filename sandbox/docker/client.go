@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/system"
@@ -43,6 +44,8 @@ type volumeAPI interface {
 // systemAPI is what the driver asks of an engine about itself.
 type systemAPI interface {
 	Info(ctx context.Context) (system.Info, error)
+	ServerVersion(ctx context.Context) (types.Version, error)
+	DiskUsage(ctx context.Context, options types.DiskUsageOptions) (types.DiskUsage, error)
 	ClientVersion() string
 	Close() error
 }
@@ -54,9 +57,10 @@ type dialer func(ctx context.Context) (net.Conn, error)
 const idleConns = 64
 
 type connection struct {
-	client *client.Client
-	dial   dialer
-	host   string
+	client    *boundClient
+	transport *http.Transport
+	dial      dialer
+	host      string
 }
 
 // connect makes the client. It has no overall timeout, which would cut waits; each request has a deadline instead.
@@ -81,12 +85,12 @@ func connect(host string) (*connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("docker host %q: %w", host, err)
 	}
-	c.client = cl
+	c.client = &boundClient{Client: cl, transport: c.transport}
 	return c, nil
 }
 
-// tune runs as the client's last option: it widens the pool and keeps a dialer that, unlike the client's own, honours ctx
-// during a TLS handshake too.
+// tune runs as the client's last option: it widens the pool, bounds the answers, and keeps a dialer that, unlike the
+// client's own, honours ctx during a TLS handshake too.
 func (c *connection) tune(cl *client.Client) error {
 	transport, ok := cl.HTTPClient().Transport.(*http.Transport)
 	if !ok {
@@ -94,12 +98,21 @@ func (c *connection) tune(cl *client.Client) error {
 	}
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = idleConns, idleConns
 	transport.IdleConnTimeout = 30 * time.Second
+	transport.MaxResponseHeaderBytes = maxHead
 	u, err := client.ParseHostURL(cl.DaemonHost())
 	if err != nil {
 		return err
 	}
+	c.transport = transport
 	c.dial = rawDialer(transport.DialContext, u, transport.TLSClientConfig)
-	return nil
+	scheme := "http"
+	if transport.TLSClientConfig != nil { // the client can't see it behind the bound
+		scheme = "https"
+	}
+	if err := client.WithScheme(scheme)(cl); err != nil {
+		return err
+	}
+	return client.WithHTTPClient(&http.Client{Transport: bounded{transport}, CheckRedirect: client.CheckRedirect})(cl)
 }
 
 func rawDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error), u *url.URL, cfg *tls.Config) dialer {

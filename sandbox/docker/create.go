@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -60,15 +61,43 @@ func (d *Driver) createCell(ctx context.Context, spec *sandbox.Spec, config *con
 	return nil, fmt.Errorf("create cell %s: its volumes are removed by someone as soon as they are filled: %w", spec.Name, sandbox.ErrUnavailable)
 }
 
-// create makes one container, or nothing.
+// made is the answer to a create.
+type made struct {
+	id  string
+	err error
+}
+
+// create makes one container, or nothing. It returns when ctx ends at the latest; a container that comes after that is
+// removed as soon as it is there.
 func (d *Driver) create(ctx context.Context, name string, config *container.Config, host *container.HostConfig) (string, error) {
+	answer := make(chan made)
+	err := d.late(func(work context.Context) {
+		id, err := d.createNow(work, name, config, host)
+		select {
+		case answer <- made{id, err}:
+		case <-ctx.Done():
+			if err == nil {
+				d.undo(work, id, "cell "+name)
+			}
+		}
+	})
+	if err != nil {
+		return "", fmt.Errorf("create container %s: %w", name, err)
+	}
+	select {
+	case m := <-answer:
+		return m.id, m.err
+	case <-ctx.Done():
+		return "", fmt.Errorf("create container %s: %w", name, context.Cause(ctx))
+	}
+}
+
+func (d *Driver) createNow(ctx context.Context, name string, config *container.Config, host *container.HostConfig) (string, error) {
 	op, cancel := context.WithTimeout(ctx, d.limits.Create)
 	defer cancel()
 	resp, err := d.containers.ContainerCreate(op, config, host, nil, nil, name)
 	if err != nil {
-		if gone(err) {
-			d.dropLost(ctx, name)
-		}
+		d.dropLost(ctx, name, err)
 		if errdefs.IsInternal(err) && contains(words(err), "not a directory") {
 			return "", fmt.Errorf("create container %s: %w", name, startError(err)) // the image's fault, not the engine's
 		}
@@ -81,38 +110,51 @@ func (d *Driver) create(ctx context.Context, name string, config *container.Conf
 	return resp.ID, nil
 }
 
-// undoLimit bounds clean-up that a caller waits for.
-const undoLimit = 10 * time.Second
+// How long to look for a container whose creation was asked for and not acknowledged: an engine that broke off may still
+// be busy with it, and one that took too long even more so.
+var (
+	soon  = []time.Duration{0, 50 * time.Millisecond, 200 * time.Millisecond, time.Second}
+	later = []time.Duration{time.Second, 5 * time.Second, 15 * time.Second, 40 * time.Second}
+)
 
-// undo removes a container whatever has become of ctx. What it cannot remove is left to the sweep.
-func (d *Driver) undo(ctx context.Context, id, what string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-	defer cancel()
-	if err := d.remove(ctx, id, what); err != nil {
-		d.log.Warn("container is left behind", "container", what, "err", err)
+// dropLost looks for a container that may be there though its create failed, and removes it. It is not taken over: the
+// engine's warnings are lost with its answer, and they say what it does not enforce.
+func (d *Driver) dropLost(ctx context.Context, name string, err error) {
+	if answered(err) {
+		return
 	}
+	slow := errors.Is(err, context.DeadlineExceeded)
+	found, looked := d.dropNamed(ctx, name, soon, false)
+	if found || looked && !slow {
+		return
+	}
+	// It is too slow, or gone and may come back: one that is back has nothing under way any more, so one look will do.
+	_ = d.late(func(work context.Context) { d.dropNamed(work, name, later, !slow) })
 }
 
-// dropLost looks for a container whose creation was asked for and whose answer was lost, and removes it. The engine may
-// still be busy with it, so it looks a few times.
-func (d *Driver) dropLost(ctx context.Context, name string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-	defer cancel()
+// dropNamed looks after each pause, at most once where that is enough, and reports whether it found something and whether
+// it could look at all.
+func (d *Driver) dropNamed(ctx context.Context, name string, pauses []time.Duration, once bool) (found, looked bool) {
 	args := filters.NewArgs(filters.Arg("name", "^/?"+name+"$"), filters.Arg("label", sandbox.LabelInstance+"="+d.instance))
-	for _, pause := range []time.Duration{0, 50 * time.Millisecond, 200 * time.Millisecond, time.Second} {
+	for _, pause := range pauses {
 		if sleep(ctx, pause) != nil {
-			return
+			break
 		}
-		found, err := d.findContainers(ctx, args)
+		containers, err := d.findContainers(ctx, args)
 		if err != nil {
 			d.log.Warn("container may have been created", "container", name, "err", err)
-			return
+			continue
 		}
-		for _, c := range found {
+		looked = true
+		for _, c := range containers {
 			d.undo(ctx, c.ID, name)
-			return
+			return true, true
+		}
+		if once {
+			break
 		}
 	}
+	return false, looked
 }
 
 // Remove destroys what [Driver.List] showed under id. Removing a fill removes its unfinished volume too. A volume that a

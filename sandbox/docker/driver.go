@@ -88,6 +88,10 @@ type Driver struct {
 	ready  map[string]string // volume name → id of the lock under which it was filled
 	closed bool
 	work   sync.WaitGroup // fills in flight
+
+	lateCtx    context.Context // of what is done after its caller has left
+	lateCancel context.CancelFunc
+	lates      sync.WaitGroup
 }
 
 var _ sandbox.Driver = (*Driver)(nil)
@@ -103,10 +107,11 @@ func New(opts Options) (*Driver, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	lateCtx, lateCancel := context.WithCancel(context.Background())
 	d := &Driver{
 		host: conn.host, instance: opts.Instance, log: log, limits: opts.Timeouts.withDefaults(),
 		containers: conn.client, volumes: conn.client, system: conn.client, dial: conn.dial,
-		ctx: ctx, cancel: cancel, ready: make(map[string]string),
+		ctx: ctx, cancel: cancel, lateCtx: lateCtx, lateCancel: lateCancel, ready: make(map[string]string),
 	}
 	if !opts.NoCgroup {
 		opts.Cgroup.Instance, opts.Cgroup.Log = opts.Instance, log
@@ -121,13 +126,18 @@ func (d *Driver) Name() string { return "docker" }
 // Host returns the engine's address, for messages.
 func (d *Driver) Host() string { return d.host }
 
-// Close ends fills in flight and closes idle connections. Cells are not touched.
+// Close ends fills in flight and closes idle connections. Cells are not touched, but those whose creation nobody waited
+// for are removed first, as far as that is done within ten seconds.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
 	d.cancel()
 	d.work.Wait()
+	timer := time.AfterFunc(undoLimit, d.lateCancel)
+	d.lates.Wait()
+	timer.Stop()
+	d.lateCancel()
 	d.groups.Close()
 	return d.system.Close()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 
@@ -34,10 +35,15 @@ func (d *Driver) explain(outer context.Context, what string, err error) error {
 		return fmt.Errorf("%s: %s: %w", what, words(err), sandbox.ErrNotFound)
 	case errdefs.IsInvalidArgument(err):
 		return unsupported("%s: engine at %s: %s", what, d.host, words(err))
-	case errdefs.IsInternal(err), errdefs.IsUnavailable(err):
-		return fmt.Errorf("%s: engine at %s: %s: %w", what, d.host, words(err), sandbox.ErrUnavailable)
+	case errdefs.IsConflict(err), errdefs.IsPermissionDenied(err), errdefs.IsUnauthorized(err), errors.Is(err, errClosed):
+		return fmt.Errorf("%s: %s", what, words(err)) // it has answered, and the answer is no
 	}
-	return fmt.Errorf("%s: %s", what, words(err))
+	return fmt.Errorf("%s: engine at %s: %s: %w", what, d.host, words(err), sandbox.ErrUnavailable) // it is broken, or speaks nonsense
+}
+
+// vanished is for a container that the engine knew and does not know any more.
+func (d *Driver) vanished(name string) error {
+	return fmt.Errorf("cell %s has vanished from the engine at %s: %w", name, d.host, sandbox.ErrUnavailable)
 }
 
 // gone reports that the engine could not be reached, as against having answered with an error.
@@ -45,9 +51,25 @@ func gone(err error) bool {
 	return client.IsErrConnectionFailed(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
+// answered reports that the engine itself said no. Any other error leaves open what it has done.
+func answered(err error) bool {
+	for _, is := range []func(error) bool{
+		errdefs.IsInternal, errdefs.IsInvalidArgument, errdefs.IsNotFound, errdefs.IsConflict, errdefs.IsPermissionDenied,
+		errdefs.IsUnauthorized, errdefs.IsUnavailable, errdefs.IsNotImplemented, errdefs.IsUnknown,
+	} {
+		if is(err) {
+			return true
+		}
+	}
+	return false
+}
+
 // words is the engine's own message on one line, of bounded length.
 func words(err error) string {
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
+	if errors.As(err, new(*http.MaxBytesError)) {
+		text = fmt.Sprintf("its answer is longer than %d bytes", maxAnswer)
+	}
 	text = strings.Join(strings.Fields(text), " ")
 	const most = 500
 	if len(text) > most {

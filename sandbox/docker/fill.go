@@ -36,15 +36,14 @@ func (d *Driver) fill(ctx context.Context, t sandbox.Tree, image sandbox.Image) 
 		return "", err
 	}
 	filled, err := d.fillLocked(ctx, t, image, labels, lock)
-	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-	defer cancel()
 	if err != nil {
-		if aerr := d.abandon(cleanup, lock); aerr != nil {
-			d.log.Warn("unfinished volume is left behind", "volume", volumeName(t), "err", aerr)
-		}
+		d.insist(ctx, lockName(t.Digest), func(ctx context.Context) error { return d.abandon(ctx, lock) })
 		return "", err
 	}
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+	defer cancel()
 	if err := d.remove(cleanup, lock, lockName(t.Digest)); err != nil {
+		d.undo(ctx, lock, lockName(t.Digest))
 		return "", err // the volume counts as unfinished while the lock is there
 	}
 	return filled, nil
@@ -110,9 +109,7 @@ func (d *Driver) createFill(ctx context.Context, name string, image sandbox.Imag
 		if errdefs.IsConflict(err) {
 			return "", err
 		}
-		if gone(err) {
-			d.dropLost(ctx, name)
-		}
+		d.dropLost(ctx, name, err)
 		return "", d.explain(ctx, "create container "+name, err)
 	}
 	return resp.ID, nil

@@ -26,7 +26,8 @@ const testProgram = "../sandboxtest/testdata/program"
 // real is a driver on a real engine, with an image that holds the suite's program and is hostile in what an image may say.
 type real struct {
 	*Driver
-	image sandbox.Image
+	image   sandbox.Image
+	runtime string // "" for the engine's default
 }
 
 func newReal(t testing.TB) *real {
@@ -120,6 +121,7 @@ func imageTar(t testing.TB) io.Reader {
 func (r *real) spec(program string, args ...string) *sandbox.Spec {
 	spec := sandboxtest.NewSpec(append([]string{"/bin/program", program}, args...)...)
 	spec.Image = sandbox.Image{ID: r.image.ID, Env: append([]string(nil), r.image.Env...), Volumes: r.image.Volumes}
+	spec.Runtime = r.runtime
 	mask := spec.OCI.Mounts[0]
 	mask.Destination = "/data"
 	spec.OCI.Mounts = append(spec.OCI.Mounts, mask)
@@ -178,7 +180,7 @@ func mustClient(t testing.TB) *client.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.client.Close() })
-	return conn.client
+	return conn.client.Client
 }
 
 // openPlain leaves closing to the suite.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -62,14 +63,18 @@ func (c *cell) start(ctx context.Context) error {
 	op, cancel := context.WithTimeout(ctx, c.d.limits.Start)
 	defer cancel()
 	c.group.Starting(c.id)
-	if err := c.d.containers.ContainerStart(op, c.id, container.StartOptions{}); err != nil {
-		if gone(err) {
-			return c.d.explain(ctx, "start cell "+c.name, err)
-		}
-		return c.proven(startError(err))
+	err = c.d.containers.ContainerStart(op, c.id, container.StartOptions{})
+	switch {
+	case err == nil:
+		c.group.Started()
+		close(c.up)
+		return nil
+	case gone(err):
+		return c.d.explain(ctx, "start cell "+c.name, err)
+	case errdefs.IsNotFound(err) && contains(words(err), "No such container"):
+		return c.d.vanished(c.name)
 	}
-	c.group.Started()
-	return nil
+	return c.proven(startError(err))
 }
 
 // startError reads the engine's words: its status tells nothing, and its exit code is not in the answer.
@@ -101,6 +106,9 @@ func (c *cell) watch(ctx context.Context) error {
 	w, err := c.register(waitCtx, ctx, container.WaitConditionNextExit)
 	if err != nil {
 		cancel()
+		if errdefs.IsNotFound(err) {
+			return c.d.vanished(c.name)
+		}
 		return c.d.explain(ctx, "wait for cell "+c.name, err)
 	}
 	if !c.begin(cancel, func() { c.await(waitCtx, w) }) {

@@ -29,33 +29,37 @@ func (c *cell) Wait(ctx context.Context) (sandbox.Exit, error) {
 	}
 }
 
-// await takes the one answer of a registered wait and settles the cell. An answer that was lost is looked up, and the
-// wait taken up again while the container runs.
+// await takes the one answer of a registered wait and settles the cell. An answer is believed if the container does not
+// run: engines have answered early. One that was lost is looked up, and the wait is taken up again while the container
+// runs. Nothing is known about a container that is being started, so that comes first.
 func (c *cell) await(ctx context.Context, w registration) {
 	for try := 1; ; try++ {
 		res, err := w.take()
-		if err == nil {
-			close(c.ended)
-			c.settle(c.testify(ctx, c.exitOf(ctx, res)), nil)
-			return
+		select {
+		case <-c.up:
+		case <-ctx.Done():
 		}
-		if ctx.Err() != nil {
-			c.settle(sandbox.Exit{}, fmt.Errorf("wait for cell %s: %w", c.name, errDestroyed))
-			return
-		}
-		info, err := c.inspect(ctx)
-		switch {
-		case errdefs.IsNotFound(err):
-			c.settle(sandbox.Exit{}, fmt.Errorf("cell %s has vanished from the engine at %s: %w", c.name, c.d.host, sandbox.ErrUnavailable))
-			return
-		case err != nil:
+		if ctx.Err() != nil && err != nil {
 			c.settle(sandbox.Exit{}, c.lost(ctx, err))
 			return
-		case !info.State.Running && !info.State.Restarting && info.State.Status != container.StateCreated:
+		}
+		info, ierr := c.inspect(ctx)
+		switch {
+		case err == nil && (ierr != nil || stopped(info.State)):
+			close(c.ended)
+			c.settle(c.testify(ctx, c.exitOf(res, info, ierr)), nil)
+			return
+		case ierr == nil && stopped(info.State):
 			c.settle(c.testify(ctx, exitOfState(info.State)), nil)
 			return
+		case errdefs.IsNotFound(ierr):
+			c.settle(sandbox.Exit{}, c.d.vanished(c.name))
+			return
+		case ierr != nil:
+			c.settle(sandbox.Exit{}, c.lost(ctx, ierr))
+			return
 		case try >= waitTries:
-			c.settle(sandbox.Exit{}, fmt.Errorf("wait for cell %s: the engine at %s cuts it: %w", c.name, c.d.host, sandbox.ErrUnavailable))
+			c.settle(sandbox.Exit{}, fmt.Errorf("wait for cell %s: the engine at %s ends it while the cell runs: %w", c.name, c.d.host, sandbox.ErrUnavailable))
 			return
 		}
 		if w, err = c.register(ctx, ctx, container.WaitConditionNotRunning); err != nil {
@@ -63,6 +67,11 @@ func (c *cell) await(ctx context.Context, w registration) {
 			return
 		}
 	}
+}
+
+// stopped reports whether a container has run and does not run any more.
+func stopped(s *container.State) bool {
+	return !s.Running && !s.Restarting && s.Status != container.StateCreated
 }
 
 func (c *cell) lost(ctx context.Context, err error) error {
@@ -84,13 +93,13 @@ func (c *cell) inspect(ctx context.Context) (container.InspectResponse, error) {
 	return info, err
 }
 
-// exitOf adds to the exit code what the engine knows about the end, if it still can be asked.
-func (c *cell) exitOf(ctx context.Context, res container.WaitResponse) sandbox.Exit {
-	exit := sandbox.Exit{Code: int(res.StatusCode), Evidence: sandbox.Evidence{Confidence: "none"}, At: time.Now()}
-	if info, err := c.inspect(ctx); err == nil {
+// exitOf adds to the exit code what the engine knows about the end, if it still could be asked.
+func (c *cell) exitOf(res container.WaitResponse, info container.InspectResponse, unknown error) sandbox.Exit {
+	exit := sandbox.Exit{Code: int(res.StatusCode), Evidence: sandbox.Evidence{Confidence: sandbox.ConfidenceNone}, At: time.Now()}
+	if unknown == nil {
 		exit.Evidence = exitOfState(info.State).Evidence
 	} else {
-		c.d.log.Debug("cell could not be inspected after its end", "cell", c.name, "err", err)
+		c.d.log.Debug("cell could not be inspected after its end", "cell", c.name, "err", unknown)
 	}
 	if res.Error != nil && res.Error.Message != "" {
 		exit.Evidence.Error = res.Error.Message
@@ -101,7 +110,7 @@ func (c *cell) exitOf(ctx context.Context, res container.WaitResponse) sandbox.E
 func exitOfState(s *container.State) sandbox.Exit {
 	return sandbox.Exit{
 		Code:     s.ExitCode,
-		Evidence: sandbox.Evidence{OOMKilled: s.OOMKilled, Confidence: "engine", Error: s.Error},
+		Evidence: sandbox.Evidence{OOMKilled: s.OOMKilled, Confidence: sandbox.ConfidenceEngine, Error: s.Error},
 		At:       time.Now(),
 	}
 }

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/instance"
+)
+
+// Supervisors of one data folder know of one another as long as they are open, and leave no file when they are closed.
+func TestOpenMakesAnInstance(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "unix:///nowhere.sock") // is not asked
+	cfg := config.Default(false, t.TempDir(), "")
+	dir := filepath.Join(cfg.DataDir, instancesDir)
+	log := slog.New(slog.DiscardHandler)
+	var opened []*system
+	for range 2 {
+		sys, err := open(t.Context(), cfg, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened = append(opened, sys)
+	}
+	all, err := instance.List(dir)
+	if err != nil || len(all) != 2 || !all[0].Alive || !all[1].Alive || all[0].PID != os.Getpid() {
+		t.Errorf("open: %+v, %v", all, err)
+	}
+	for _, sys := range opened {
+		if err := sys.supervisor.Drain(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := sys.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if all, err := instance.List(dir); err != nil || len(all) != 0 {
+		t.Errorf("closed: %+v, %v", all, err)
+	}
+}
+
+// What was opened before something failed is closed again.
+func TestOpenFails(t *testing.T) {
+	cfg := config.Default(false, t.TempDir(), "")
+	dir := filepath.Join(cfg.DataDir, instancesDir)
+	for name, tt := range map[string]struct {
+		breaks func() error
+		want   string
+	}{
+		"the engine's address": {func() error { t.Setenv("DOCKER_HOST", "nonsense://"); return nil }, "nonsense"},
+		"the journal":          {func() error { return os.MkdirAll(cfg.JournalPath(), 0o700) }, "journal"},
+		"the instances": {func() error {
+			_ = os.RemoveAll(dir)
+			return os.WriteFile(dir, nil, 0o600)
+		}, "is not a folder: remove it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg = config.Default(false, t.TempDir(), "")
+			dir = filepath.Join(cfg.DataDir, instancesDir)
+			if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.breaks(); err != nil {
+				t.Fatal(err)
+			}
+			sys, err := open(t.Context(), cfg, slog.New(slog.DiscardHandler))
+			if err == nil || sys != nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+			if all, err := instance.List(dir); err == nil && len(all) != 0 {
+				t.Errorf("left: %+v", all)
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package executor
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+func TestGarbage(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	in := func(d time.Duration) string { return strconv.FormatInt(now.Add(d).Unix(), 10) }
+	thing := func(kind, owner, expires string) sandbox.Listed {
+		return sandbox.Listed{ID: "id", Kind: kind, Name: "n", Created: now.Add(-time.Hour), Labels: map[string]string{
+			sandbox.LabelManaged: "1", sandbox.LabelInstance: owner, sandbox.LabelExpires: expires,
+		}}
+	}
+	volume := func(age time.Duration, labels map[string]string) sandbox.Listed {
+		l := sandbox.Listed{ID: "v", Kind: "volume", Labels: labels}
+		if age != 0 {
+			l.Created = now.Add(-age)
+		}
+		return l
+	}
+	aged := func(l sandbox.Listed, age time.Duration) sandbox.Listed {
+		l.Created = now.Add(-age)
+		return l
+	}
+	full := map[string]string{sandbox.LabelManaged: "1", sandbox.LabelDigest: "d"}
+	var (
+		dead, live = standing{known: true}, standing{known: true, alive: true}
+		stranger   = standing{}
+	)
+	tests := []struct {
+		name string
+		l    sandbox.Listed
+		st   standing
+		want judgement
+	}{
+		{"ours in use", thing("cell", "me", in(time.Minute)), standing{ours: true, inUse: true}, judgement{}},
+		{"ours in use, expired long ago", thing("cell", "me", in(-48*time.Hour)), standing{ours: true, inUse: true, unused: time.Hour}, judgement{}},
+		{"ours, just seen", thing("cell", "me", in(time.Minute)), standing{ours: true, unused: creationGrace - 1}, judgement{}},
+		{"ours, expired, just seen", thing("fill", "me", in(-48*time.Hour)), standing{ours: true}, judgement{}},
+		{"ours, nobody's", thing("cell", "me", in(time.Hour)), standing{ours: true, unused: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
+		{"our fill, nobody's", thing("fill", "me", in(time.Hour)), standing{ours: true, unused: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
+		{"our cgroup, nobody's", thing("cgroup", "me", ""), standing{ours: true, unused: creationGrace}, judgement{garbage: "this supervisor does not use it"}},
+
+		{"a live one's", thing("cell", "x", in(time.Minute)), live, judgement{}},
+		{"a live one's, expired", thing("cell", "x", in(-expirySlack)), live, judgement{}},
+		{"a live one's, expired long ago", thing("cell", "x", in(-expirySlack-time.Second)), live, judgement{garbage: "it has expired long ago"}},
+		{"a live one's fill, expired", thing("fill", "x", in(-time.Minute)), live, judgement{}},
+		{"a live one's cgroup", thing("cgroup", "x", ""), live, judgement{}},
+		{"a live one's cgroup, an hour old", aged(thing("cgroup", "x", ""), cgroupAge), live, judgement{}},
+		{"a live one's cgroup, two hours old", aged(thing("cgroup", "x", ""), cgroupAge+expirySlack+time.Second), live, judgement{garbage: "it has expired long ago"}},
+
+		{"a dead one's cell", thing("cell", "x", in(time.Hour)), dead, judgement{garbage: "its supervisor is dead"}},
+		{"a dead one's fill", thing("fill", "x", in(time.Hour)), dead, judgement{garbage: "its supervisor is dead"}},
+		{"a dead one's cgroup", thing("cgroup", "x", ""), dead, judgement{garbage: "its supervisor is dead"}},
+		{"a dead one's cell without expiry", thing("cell", "x", "soon"), dead, judgement{garbage: "its supervisor is dead"}},
+
+		{"a stranger's", thing("cell", "x", in(0)), stranger, judgement{}},
+		{"a stranger's, expired", thing("cell", "x", in(-time.Second)), stranger, judgement{garbage: "it has expired, and nobody here owns it"}},
+		{"a stranger's fill, expired", thing("fill", "x", in(-time.Second)), stranger, judgement{garbage: "it has expired, and nobody here owns it"}},
+		{"a stranger's cgroup", aged(thing("cgroup", "x", ""), cgroupAge-time.Second), stranger, judgement{}},
+		{"a stranger's cgroup, an hour old", aged(thing("cgroup", "x", ""), cgroupAge+time.Second), stranger, judgement{garbage: "it has expired, and nobody here owns it"}},
+		{"a stranger's cgroup of no age", sandbox.Listed{Kind: "cgroup", Labels: map[string]string{sandbox.LabelInstance: "x"}}, stranger, judgement{}},
+
+		{"no owner", thing("cell", "", in(-48*time.Hour)), stranger, judgement{odd: "it names no owner"}},
+		{"no labels", sandbox.Listed{Kind: "cell"}, stranger, judgement{odd: "it names no owner"}},
+		{"no expiry", thing("cell", "x", ""), stranger, judgement{odd: "it does not say when it expires"}},
+		{"an expiry that is no number", thing("cell", "x", "yesterday"), stranger, judgement{odd: "it does not say when it expires"}},
+		{"an expiry that is no number, of a live one", thing("cell", "x", "1e3"), live, judgement{odd: "it does not say when it expires"}},
+		{"an expiry of zero", thing("cell", "x", "0"), stranger, judgement{odd: "it does not say when it expires"}},
+		{"an expiry before time", thing("cell", "x", "-1"), live, judgement{odd: "it does not say when it expires"}},
+		{"an expiry after all time", thing("cell", "x", "9223372036854775807"), live, judgement{}},
+		{"an expiry that is too large", thing("cell", "x", "9223372036854775808"), stranger, judgement{odd: "it does not say when it expires"}},
+		{"a kind of its own", thing("pool", "x", in(-48*time.Hour)), dead, judgement{odd: "its kind is none of hotcell's"}},
+		{"no kind", thing("", "x", in(-48*time.Hour)), dead, judgement{odd: "its kind is none of hotcell's"}},
+
+		{"a volume", volume(volumeAge, full), stranger, judgement{}},
+		{"an old volume", volume(volumeAge+time.Second, full), stranger, judgement{garbage: "it is old"}},
+		{"a volume from tomorrow", volume(-time.Hour, full), stranger, judgement{}},
+		{"a volume of no age", volume(0, full), stranger, judgement{}},
+		{"an old volume without content", volume(2*volumeAge, map[string]string{sandbox.LabelManaged: "1"}), stranger, judgement{odd: "it does not say what it holds"}},
+		{"an old volume of others", volume(2*volumeAge, nil), dead, judgement{odd: "it does not say what it holds"}},
+	}
+	for _, tt := range tests {
+		if got := garbage(tt.l, now, tt.st); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}

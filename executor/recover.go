@@ -1,0 +1,166 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/control"
+)
+
+// longest is how long after its acceptance a call without a known deadline is presumed to be still on its way: more than
+// any queue, pull and run together.
+const longest = time.Hour
+
+// Recover closes the calls that dead supervisors left in flight, so that each has its one answer. It never touches a call
+// of its own, nor one of a supervisor that lives. Whoever owns the supervisor runs it at boot and now and then.
+func (s *Supervisor) Recover(ctx context.Context) error {
+	records, err := s.journal.InFlight(ctx)
+	if err != nil {
+		return err
+	}
+	closed := 0
+	var errs []error
+	for _, r := range records {
+		if r.Instance == s.cfg.Instance || !s.abandoned(r, time.Now()) {
+			continue
+		}
+		if _, err := s.bury(ctx, r, lostWithSupervisor(), false); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		closed++
+	}
+	if closed > 0 {
+		s.log.Info("calls of a hotcell that is gone were closed", "calls", closed, "reason", a2e.ReasonSupervisorRestart)
+	}
+	return errors.Join(errs...)
+}
+
+// Trim removes from the journal what has been kept long enough.
+func (s *Supervisor) Trim(ctx context.Context) error { return s.journal.Trim(ctx) }
+
+// abandoned reports whether nobody works on a call in flight any more. Of a supervisor that is not known here, time alone
+// tells.
+func (s *Supervisor) abandoned(r control.Record, now time.Time) bool {
+	if s.cfg.Owners != nil {
+		if alive, known := s.cfg.Owners.Alive(r.Instance); known {
+			return !alive
+		}
+	}
+	end := r.Deadline
+	if end.IsZero() {
+		end = r.Accepted.Add(longest)
+	}
+	return now.After(end.Add(expiry))
+}
+
+func lostWithSupervisor() *a2e.Error {
+	return a2e.Errorf(a2e.SandboxCrash, "hotcell itself stopped before the call had ended; what the skill had done by then is not known").
+		Because(a2e.ReasonSupervisorRestart)
+}
+
+// bury gives a call that nobody works on its answer, and returns the record that stands. Unless again is set the same
+// request sent again gets this answer: whether the skill ran is not known, so it does not run twice.
+func (s *Supervisor) bury(ctx context.Context, r control.Record, fail *a2e.Error, again bool) (control.Record, error) {
+	answer := answerTo(r.ID, r.ReqID, r.Skill, 0, fail)
+	kept, err := s.journal.Events(ctx, r.ID, 0)
+	if err != nil {
+		return r, err
+	}
+	if events := eventsOf(kept, keepEvents, keepEventBytes); len(events) > 0 {
+		r.Events = max(r.Events, events[len(events)-1].Seq+1)
+		if s.cfg.EmbedEvents {
+			answer.Data.Events = events
+		}
+	}
+	raw, err := json.Marshal(answer)
+	if err != nil {
+		return r, err
+	}
+	settle(&r, raw, fail)
+	r.Again = again
+	return s.journal.End(ctx, r)
+}
+
+// eventsOf reads events that were kept, at most so many and so many bytes of them.
+func eventsOf(kept []json.RawMessage, most, bytes int) []a2e.Event {
+	var events []a2e.Event
+	for _, b := range kept {
+		if bytes -= len(b); bytes < 0 || len(events) == most {
+			break
+		}
+		if ev, ok := eventOf(b); ok {
+			events = append(events, ev)
+		}
+	}
+	return events
+}
+
+// stored is an earlier call that the journal knows: one of another supervisor, or of an earlier life of this one.
+type stored struct {
+	s      *Supervisor
+	record control.Record
+}
+
+// await waits for the answer by looking into the journal. A call whose supervisor has died meanwhile is closed here.
+func (w *stored) await(ctx context.Context) *a2e.CallResponse {
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		if w.record.Answer == nil {
+			w.close(ctx)
+		}
+		if answer := answerOf(w.record); answer != nil {
+			if w.record.Again {
+				return nil
+			}
+			return answer
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return w.refuse(cancelledBy(canceller(ctx)))
+		case <-w.s.base.Done():
+			return w.refuse(cancelledBy(errGivenUp.Error()))
+		}
+		r, err := w.s.journal.Find(ctx, w.record.ID)
+		switch {
+		case err == nil:
+			w.record = r
+		case errors.Is(err, control.ErrNotFound):
+			return nil // it was kept long enough
+		case ctx.Err() == nil:
+			w.s.log.Error("the journal can't be read", "call", w.record.ID, "error", err)
+			return w.refuse(unread())
+		}
+	}
+}
+
+// close gives the call its answer if nobody else will.
+func (w *stored) close(ctx context.Context) {
+	var r control.Record
+	var err error
+	switch {
+	case w.record.Instance == w.s.cfg.Instance && w.s.calls.find(w.record.ID) == nil:
+		r, err = w.s.bury(ctx, w.record, unjournalled(), true) // taken in though the journal had reported a failure
+	case w.record.Instance != w.s.cfg.Instance && w.s.abandoned(w.record, time.Now()):
+		r, err = w.s.bury(ctx, w.record, lostWithSupervisor(), false)
+	default:
+		return
+	}
+	if err != nil {
+		w.s.log.Error("an abandoned call can't be closed", "call", w.record.ID, "error", err)
+		return
+	}
+	w.record = r
+}
+
+func (w *stored) refuse(fail *a2e.Error) *a2e.CallResponse {
+	return answerTo(w.record.ID, w.record.ReqID, w.record.Skill, 0, fail)
+}
+
+func unread() *a2e.Error {
+	return a2e.Errorf(a2e.RuntimeError, "this request was made before, and hotcell's journal can't be read for its answer: its log says why").
+		Because(a2e.ReasonInternal).Transient()
+}

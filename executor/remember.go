@@ -1,0 +1,125 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/control"
+)
+
+// How long a call waits for its journal, at its start and at its end.
+const journalLimit = 10 * time.Second
+
+// remember journals a call that was registered, before anything is made for it. The call is forgotten again if it can't be,
+// or if the journal knows the same request from another supervisor or from an earlier life.
+func (s *Supervisor) remember(c *call) (earlier awaiter, refused *a2e.Error) {
+	ctx, cancel := context.WithTimeout(context.Background(), journalLimit)
+	defer cancel()
+	old, err := s.journal.Accept(ctx, c.record(s.cfg.Instance), c.accepted.Add(-Replay))
+	if err == nil && old == nil {
+		s.watch.CallAccepted(c.req.Name)
+		s.watch.InFlight(s.calls.inFlight())
+		return nil, nil
+	}
+	s.calls.drop(c)
+	c.withdraw()
+	s.serving.Done()
+	switch {
+	case err != nil:
+		s.log.Error("a call was refused: it can't be journalled", "call", c.id, "error", err)
+		return nil, unjournalled()
+	case old.Digest != c.digest:
+		return nil, duplicate(c.key.reqID)
+	}
+	return &stored{s: s, record: *old}, nil
+}
+
+// unjournalled refuses a call that would have no record.
+func unjournalled() *a2e.Error {
+	return a2e.Errorf(a2e.RuntimeError, "the call was not started, since hotcell's journal can't be written: its log says why").
+		Because(a2e.ReasonInternal).Transient()
+}
+
+// record is the call as the journal keeps it.
+func (c *call) record(instance string) control.Record {
+	view, _ := c.snapshot()
+	return control.Record{Call: view, Digest: c.digest, Instance: instance}
+}
+
+// note tells the journal how far a call is.
+func (s *Supervisor) note(c *call) {
+	view, _ := c.snapshot()
+	s.journal.Note(view)
+}
+
+// conclude journals a call's answer, and returns the record and the answer that stand. They are others only if somebody
+// took this supervisor for dead and closed its call.
+func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record, *a2e.CallResponse) {
+	raw, err := json.Marshal(answer)
+	if err != nil { // data that has no JSON form cannot come from a cell
+		answer = response(c, nil, 0, a2e.AsError(err))
+		raw, _ = json.Marshal(answer)
+	}
+	mine := c.record(s.cfg.Instance)
+	settle(&mine, raw, answer.Error)
+	ctx, cancel := context.WithTimeout(context.Background(), journalLimit)
+	defer cancel()
+	stands, err := s.journal.End(ctx, mine)
+	if err != nil {
+		s.log.Error("an answer is not journalled yet", "call", c.id, "error", err)
+		s.tidying.Go(func() { s.insist(mine) })
+		return mine, answer
+	}
+	if theirs := answerOf(stands); string(stands.Answer) != string(raw) && theirs != nil {
+		s.log.Error("a call was closed by another supervisor while it ran here", "call", c.id)
+		return stands, theirs
+	}
+	return mine, answer
+}
+
+// insist journals an answer that has been given already, until it is or the supervisor gives up.
+func (s *Supervisor) insist(r control.Record) {
+	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
+		last := false
+		select {
+		case <-time.After(wait):
+		case <-s.base.Done():
+			last = true
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), journalLimit)
+		_, err := s.journal.End(ctx, r)
+		cancel()
+		switch {
+		case err == nil:
+			s.log.Info("an answer is journalled at last", "call", r.ID)
+			return
+		case last:
+			s.log.Error("an answer was given and never journalled", "call", r.ID, "error", err)
+			return
+		}
+	}
+}
+
+// settle makes r the record of a call that has its answer.
+func settle(r *control.Record, answer json.RawMessage, e *a2e.Error) {
+	r.Answer, r.State, r.Ended = answer, control.Succeeded, time.Now()
+	if e == nil {
+		return
+	}
+	r.State, r.Code, r.Reason = control.Failed, e.Code, e.Reason()
+	if r.Reason == a2e.ReasonCancelled {
+		r.State = control.Canceled
+	}
+	r.Again = r.Reason == a2e.ReasonCancelled || e.Retryable && r.Cell == ""
+}
+
+// answerOf is the answer in a record, nil while the call is in flight.
+func answerOf(r control.Record) *a2e.CallResponse {
+	var answer a2e.CallResponse
+	if r.Answer == nil || decode(r.Answer, &answer) != nil {
+		return nil
+	}
+	return &answer
+}

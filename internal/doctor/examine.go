@@ -1,0 +1,41 @@
+package doctor
+
+// Examine judges what was gathered. It is pure.
+func Examine(f Facts) Report {
+	e := &exam{facts: f}
+	for _, look := range []func(){
+		e.engine, e.api, e.platform, e.storage, e.runtimes, e.runc, e.containerd, e.kernel,
+		e.cgroups, e.evidence, e.limits,
+		e.seccomp, e.labels, e.userns, e.rootless, e.liveRestore, e.warnings,
+		e.memory, e.userIDs, e.coreDumps, e.clock,
+		e.dataFolder, e.engineSpace, e.socket, e.images,
+		e.cell, e.logs, e.controls,
+		e.leftovers, e.owners,
+	} {
+		look()
+	}
+	r := Report{OK: true, Checks: e.checks}
+	r.OK = r.count(Fail) == 0
+	return r
+}
+
+// noEngine skips a check that needs the engine's word where there is none.
+func (e *exam) noEngine(id string) bool {
+	if e.facts.Engine != nil {
+		return false
+	}
+	e.skip(id, "no engine answers")
+	return true
+}
+
+// elsewhere skips a check of the engine's own host where that is another one.
+func (e *exam) elsewhere(id string) bool {
+	if e.noEngine(id) {
+		return true
+	}
+	if !e.facts.local() {
+		e.skip(id, "the engine is not on this host")
+		return true
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/hotcell/hotcell/internal/control"
+)
+
+// Bounds on one answer.
+const (
+	mostListed = 10_000
+	mostInPage = 10_000  // events
+	pageLen    = 8 << 20 // bytes of events
+)
+
+// scan reads a row of columns.
+func scan(row interface{ Scan(...any) error }) (control.Record, error) {
+	var r control.Record
+	var view, answer []byte
+	if err := row.Scan(&view, &r.Digest, &r.Instance, &r.Again, &answer); err != nil {
+		return r, err
+	}
+	r.Answer = answer
+	return r, decode(view, &r.Call)
+}
+
+// decode keeps numbers as they are written.
+func decode(view []byte, c *control.Call) error {
+	d := json.NewDecoder(bytes.NewReader(view))
+	d.UseNumber()
+	if err := d.Decode(c); err != nil {
+		return fmt.Errorf("a call in the journal can't be read: %w", err)
+	}
+	return nil
+}
+
+// Find returns the call with this id, or the newest with this request id, or [control.ErrNotFound].
+func (s *Store) Find(ctx context.Context, id string) (control.Record, error) {
+	r, err := scan(s.read.QueryRowContext(ctx, `SELECT `+columns+` FROM calls WHERE id = ?`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		r, err = scan(s.read.QueryRowContext(ctx, `SELECT `+columns+` FROM calls WHERE req_id = ? ORDER BY n DESC LIMIT 1`, id))
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		err = control.ErrNotFound
+	}
+	return r, err
+}
+
+// List returns the calls, newest first: at most limit, and at most 10,000.
+func (s *Store) List(ctx context.Context, limit int) ([]control.Call, error) {
+	if limit <= 0 || limit > mostListed {
+		limit = mostListed
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT view FROM calls ORDER BY n DESC LIMIT ?`, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var calls []control.Call
+	for rows.Next() {
+		var view []byte
+		var c control.Call
+		if err := errors.Join(rows.Scan(&view), decode(view, &c)); err != nil {
+			return nil, err
+		}
+		calls = append(calls, c)
+	}
+	return calls, rows.Err()
+}
+
+// Events returns events of the call with this id in order, from the sequence number from on. It stops when an answer is
+// large enough, but not before the first.
+func (s *Store) Events(ctx context.Context, id string, from int) ([]json.RawMessage, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT first, data FROM events WHERE call = (SELECT n FROM calls WHERE id = ?) AND last >= ?
+		ORDER BY first`, id, from)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var events []json.RawMessage
+	for size := 0; size < s.page && len(events) < mostInPage && rows.Next(); {
+		var first int
+		var data []byte
+		if err := rows.Scan(&first, &data); err != nil {
+			return nil, err
+		}
+		size += len(data)
+		for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+			if first >= from {
+				events = append(events, line)
+			}
+			first++
+		}
+	}
+	return events, rows.Err()
+}
+
+// InFlight returns the calls without an answer, whoever runs them, oldest first.
+func (s *Store) InFlight(ctx context.Context) ([]control.Record, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT `+columns+` FROM calls WHERE ended = 0 ORDER BY n`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var records []control.Record
+	for rows.Next() {
+		r, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	return records, rows.Err()
+}

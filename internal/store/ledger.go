@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/control"
+)
+
+// Accept journals a call before anything is made for it. If the same caller sent the same request id after since, and its
+// answer says something about the request or is still to come, that earlier call is returned instead and nothing is
+// written.
+func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (*control.Record, error) {
+	view, err := json.Marshal(r.Call)
+	if err := errors.Join(err, s.present()); err != nil {
+		return nil, err
+	}
+	var earlier *control.Record // the writer's until ask returns without an error
+	err = s.ask(ctx, func(tx *sql.Tx) error {
+		earlier = nil
+		old, err := scan(tx.Stmt(s.stmts.earlier).QueryRow(r.ReqID, r.Principal, r.Agent, since.UnixMicro()))
+		if err == nil {
+			earlier = &old
+			return nil
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		_, err = tx.Stmt(s.stmts.accept).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return earlier, nil
+}
+
+// End journals a call's answer and returns the record that stands: another one if the call had its answer already.
+func (s *Store) End(ctx context.Context, r control.Record) (control.Record, error) {
+	view, err := json.Marshal(r.Call)
+	if err != nil {
+		return control.Record{}, err
+	}
+	var stands control.Record // the writer's until ask returns without an error
+	err = s.ask(ctx, func(tx *sql.Tx) error {
+		stands = r
+		done, err := tx.Stmt(s.stmts.end).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view,
+			max(r.Ended.UnixMicro(), 1), r.Again, []byte(r.Answer))
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); n > 0 || err != nil {
+			return err
+		}
+		stands, err = scan(tx.Stmt(s.stmts.stands).QueryRow(r.ID))
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	return stands, nil
+}

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// latest is the version of the newest migration, which each leaves in user_version.
+const latest = 1
+
+// migrate brings the file to the latest version. A file that has it costs one look.
+func migrate(ctx context.Context, db *sql.DB) error {
+	done, err := current(ctx, db)
+	if done || err != nil {
+		return err
+	}
+	dir, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, dir, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+// current reports whether the file has the version that this program knows.
+func current(ctx context.Context, db *sql.DB) (bool, error) {
+	var v int
+	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err != nil {
+		return false, err
+	}
+	if v > latest {
+		return false, fmt.Errorf("%w: it has version %d, this program knows %d", errNewer, v, latest)
+	}
+	return v == latest, nil
+}

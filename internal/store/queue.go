@@ -1,0 +1,113 @@
+package store
+
+import (
+	"database/sql"
+	"sync"
+	"sync/atomic"
+)
+
+// Bounds on what waits to be written.
+const (
+	mostWaiting = 16 << 20  // bytes of events; what comes beyond is dropped
+	batchBytes  = 256 << 10 // of events in one transaction
+	aboardBytes = 64 << 10  // of events in a transaction that somebody waits for
+	opOverhead  = 256       // bytes that an op costs beside its data
+)
+
+// op is one change. Several share a transaction.
+type op struct {
+	do   func(tx *sql.Tx) error // may be run again after a transaction that failed
+	said *words                 // instead of do: what a skill said
+	size int                    // bytes that it holds while it waits
+	late bool                   // nobody waits for it, and it may be dropped
+
+	taken atomic.Bool // by the writer, or by whoever no longer waits
+	done  chan error  // buffered; gets the result, unless late
+}
+
+// queue holds the changes that wait for the writer. Putting in never blocks.
+type queue struct {
+	mu      sync.Mutex
+	urgent  []*op
+	late    []*op
+	bytes   int // of late
+	dropped int // late ops since the last take
+	closed  bool
+	wake    chan struct{} // buffered: something came, or the queue was closed
+}
+
+func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+
+// put reports whether the queue is open. A late op that finds no room is dropped and counted.
+func (q *queue) put(o *op) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return false
+	case !o.late:
+		q.urgent = append(q.urgent, o)
+	case q.bytes+o.size > mostWaiting:
+		q.dropped++
+		return true
+	default:
+		q.late = append(q.late, o)
+		q.bytes += o.size
+		if len(q.late) > 1 && q.bytes < batchBytes {
+			return true // the first one has woken the writer
+		}
+	}
+	q.signal()
+	return true
+}
+
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.signal()
+}
+
+// pressing reports whether the writer should not wait for more.
+func (q *queue) pressing() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed || len(q.urgent) > 0 || q.bytes >= batchBytes
+}
+
+// batch is what goes into one transaction.
+type batch struct {
+	urgent, late []*op
+	dropped      int  // late ops that found no room
+	last         bool // the queue is closed and has nothing left
+}
+
+func (q *queue) take() batch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	b := batch{urgent: q.urgent, dropped: q.dropped}
+	q.urgent, q.dropped = nil, 0
+	room := batchBytes
+	if len(b.urgent) > 0 {
+		room = aboardBytes
+	}
+	n := 0
+	for n < len(q.late) && (room > 0 || n == 0) {
+		room -= q.late[n].size
+		q.bytes -= q.late[n].size
+		n++
+	}
+	b.late, q.late = q.late[:n:n], q.late[n:]
+	if len(q.late) == 0 {
+		q.late = nil // lets go of the array
+	}
+	b.last = q.closed && len(b.urgent)+len(b.late) == 0
+	return b
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// Keep says how long things are kept. A zero length of Events or Artifacts means that none are kept at all, one of Calls
+// that they are kept however old.
+type Keep struct {
+	Calls     time.Duration // ended calls and their answers, from their acceptance
+	Events    time.Duration // from when they were said
+	Artifacts time.Duration // the same for the pieces of files that a call left
+	Max       int64         // bytes of the file in use; 0: no bound
+	// Replay is how long a call is kept whatever Max says, so that a request that is sent again finds its answer.
+	Replay time.Duration
+}
+
+// Options shape a [Store].
+type Options struct {
+	Path string // of the file; its folder is there
+	Sync string // off, normal or full; "": normal
+	Keep Keep
+	Now  func() time.Time // nil: time.Now
+	Log  *slog.Logger     // nil: none
+}
+
+// Store is an open journal. It is safe for concurrent use. Its owner closes it once nothing uses it any more.
+type Store struct {
+	keep  Keep
+	now   func() time.Time
+	log   *slog.Logger
+	page  int // bytes of events in one answer
+	path  string
+	file  os.FileInfo // what was opened there
+	stuck time.Duration
+
+	write *sql.DB // one connection
+	read  *sql.DB
+	stmts statements
+	queue *queue
+	loop  sync.WaitGroup
+}
+
+const readers = 4 // connections at once
+
+// Open opens the journal, and makes or migrates its file where that is needed. An error says which file and what to do.
+func Open(ctx context.Context, opts Options) (*Store, error) {
+	if err := prepare(opts.Path); err != nil {
+		return nil, explain(opts.Path, err)
+	}
+	s := &Store{keep: opts.Keep, now: opts.Now, log: opts.Log, page: pageLen, path: opts.Path, stuck: stuckLimit, queue: newQueue()}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	unlock, err := lock(ctx, s.path)
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	defer unlock()
+	if err := s.openPatiently(ctx, cmp.Or(opts.Sync, "normal")); err != nil {
+		return nil, explain(s.path, err)
+	}
+	s.loop.Go(s.run)
+	return s, nil
+}
+
+// openPatiently opens the file as soon as nobody closes it any more: who closes it last holds it for a moment, and waiting
+// for that is not SQLite's own business.
+func (s *Store) openPatiently(ctx context.Context, sync string) error {
+	for limit := time.Now().Add(busyLimit); ; time.Sleep(10 * time.Millisecond) {
+		err := s.open(ctx, sync)
+		if err == nil {
+			return nil
+		}
+		_ = s.closeFiles() // the error that counts is the one before
+		s.stmts = statements{}
+		if !busy(err) || time.Now().After(limit) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (s *Store) open(ctx context.Context, sync string) (err error) {
+	if s.file, err = os.Stat(s.path); err != nil {
+		return err
+	}
+	if s.write, err = connect(s.path, sync, false); err != nil {
+		return err
+	}
+	s.write.SetMaxOpenConns(1)
+	s.write.SetMaxIdleConns(1)
+	if err := migrate(ctx, s.write); err != nil {
+		return err
+	}
+	if s.read, err = connect(s.path, sync, true); err != nil {
+		return err
+	}
+	s.read.SetMaxOpenConns(readers)
+	s.read.SetMaxIdleConns(readers)
+	if err := s.probe(ctx); err != nil {
+		return err
+	}
+	return s.stmts.prepare(ctx, s.write)
+}
+
+// probe looks at each table once, and asks to write, so that what is wrong with a file is noticed before any call comes.
+func (s *Store) probe(ctx context.Context) error {
+	for _, from := range []string{"calls", "events", "calls INDEXED BY calls_by_request", "calls INDEXED BY calls_by_age", "events INDEXED BY events_by_age"} {
+		var one int
+		err := s.write.QueryRowContext(ctx, "SELECT 1 FROM "+from+" LIMIT 1").Scan(&one)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+	}
+	tx, err := s.write.BeginTx(ctx, nil) // takes the lock for writing, which a file that is read-only refuses
+	if err != nil {
+		return err
+	}
+	return tx.Rollback()
+}
+
+// Close writes what waits and lets the file go. What comes later is refused with [ErrClosed].
+func (s *Store) Close() error {
+	s.queue.close()
+	s.loop.Wait()
+	return s.closeFiles()
+}
+
+func (s *Store) closeFiles() error {
+	errs := []error{s.stmts.close()}
+	for _, db := range []*sql.DB{s.read, s.write} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,110 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// lull is how long the first event of a batch waits for others, if nothing is urgent.
+const lull = 40 * time.Millisecond
+
+// run is the writer: it ends once the queue is closed and empty.
+func (s *Store) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		b := s.queue.take()
+		if b.dropped > 0 {
+			s.log.Warn("the journal can't keep up: events were dropped", "events", b.dropped)
+		}
+		switch {
+		case b.last:
+			return
+		case len(b.urgent)+len(b.late) > 0:
+			s.commit(b)
+			continue
+		}
+		<-s.queue.wake
+		timer.Reset(lull)
+		for waiting := !s.queue.pressing(); waiting; {
+			select {
+			case <-s.queue.wake:
+				waiting = !s.queue.pressing()
+			case <-timer.C:
+				waiting = false
+			}
+		}
+	}
+}
+
+// commit writes a batch. Where that fails, what nobody waits for is given up, and the others are tried one by one, so that
+// none suffers for its neighbour.
+func (s *Store) commit(b batch) {
+	urgent := b.urgent[:0:0]
+	for _, o := range b.urgent {
+		if o.taken.CompareAndSwap(false, true) {
+			urgent = append(urgent, o)
+		}
+	}
+	all := append(s.pack(b.late), urgent...)
+	err := s.transact(all)
+	if err != nil && len(b.late) > 0 {
+		s.log.Warn("events were not journalled", "events", len(b.late), "error", err)
+	}
+	for _, o := range urgent {
+		if err == nil || len(all) == 1 || busy(err) {
+			o.done <- err
+			continue
+		}
+		o.done <- s.transact([]*op{o})
+	}
+}
+
+func (s *Store) transact(ops []*op) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	tx, err := s.write.BeginTx(context.Background(), nil)
+	if err != nil {
+		return err
+	}
+	for _, o := range ops {
+		if err := o.do(tx); err != nil {
+			_ = tx.Rollback() // the error that counts is the one before
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// stuckLimit is how long one who no longer waits is kept by a transaction that has begun.
+const stuckLimit = 2 * busyLimit
+
+// ask has the writer do something, and waits until it is committed. When ctx ends before the writer has begun, it is not
+// done at all. Only of a disk that does not answer is it not known whether it is.
+func (s *Store) ask(ctx context.Context, do func(tx *sql.Tx) error) error {
+	o := &op{do: do, done: make(chan error, 1)}
+	if !s.queue.put(o) {
+		return ErrClosed
+	}
+	select {
+	case err := <-o.done:
+		return err
+	case <-ctx.Done():
+		if o.taken.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
+	}
+	select {
+	case err := <-o.done:
+		return err
+	case <-time.After(s.stuck):
+		return errStuck
+	}
+}
+
+// tell has the writer do something when it finds the time.
+func (s *Store) tell(size int, do func(tx *sql.Tx) error) {
+	s.queue.put(&op{do: do, size: size + opOverhead, late: true})
+}
