@@ -256,9 +256,9 @@ func hogs(t *testing.T, r *rig.Rig, names ...string) []string {
 	return all
 }
 
-// rounds is how often what is a matter of luck is tried: once, or HOTCELL_ROUNDS times.
+// rounds is how often what is a matter of luck is tried: once, or HOTCELL_SOAK_ROUNDS times.
 func rounds() int {
-	n, _ := strconv.Atoi(os.Getenv("HOTCELL_ROUNDS"))
+	n, _ := strconv.Atoi(os.Getenv("HOTCELL_SOAK_ROUNDS"))
 	return max(n, 1)
 }
 
@@ -276,10 +276,15 @@ func TestManyHogsAtOnce(t *testing.T) {
 	for range 6 {
 		names = append(names, "hog", "framed-hog")
 	}
+	wrong := 0
 	for range rounds() {
 		for _, w := range hogs(t, r, names...) {
+			wrong++
 			t.Error(w)
 		}
+	}
+	if n := rounds(); n > 1 {
+		fmt.Printf("soak: memory hogs, %d at once: %d calls, %d wrong verdicts\n", len(names), n*len(names), wrong)
 	}
 	if err := r.Drain(t.Context()); err != nil {
 		t.Fatal(err)
