@@ -122,6 +122,9 @@ func (e memoryEnding) check(t *testing.T, r *rig.Rig, confidence string) {
 		t.Fatalf("got %q, reason %q: %+v; want %q, %q", code, reason, got.answer.Error, e.code, e.reason)
 	}
 	call := show(t, r, got)
+	if e.code == a2e.Timeout && call.Confidence == "" {
+		return // on a busy machine the time may be over before the cell runs
+	}
 	if call.Confidence != confidence {
 		t.Errorf("confidence %q, want %q", call.Confidence, confidence)
 	}

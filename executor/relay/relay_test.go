@@ -291,3 +291,44 @@ func TestACutStreamIsToldFromAnOrderlyEnd(t *testing.T) {
 type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+// Whatever a cell prints: the events are numbered without a gap, of the four kinds, valid JSON, and the budgets hold.
+func FuzzRelay(f *testing.F) {
+	f.Add([]byte(`{"type":"skill/event","kind":"progress","data":{"pct":1e400,"message":[1]}}`))
+	f.Add([]byte(`{"type":"skill/event","kind":"x","data":{"a":{"b":[]},"c":null,"d":true,"e":-0.0,"\u00e9":"\ud800"}}`))
+	f.Add([]byte(`{"type":"skill/event","kind":"artifact","data":{"name":"a","chunk":"aGk=","final":true}}` + "\nplain\xff\n" + `{"type":"skill/result","success":true}`))
+	f.Add([]byte(`{"type":"cell/exit","exit_code":0,"oom_kills":0}` + "\n" + `{"type":"cell/ready","protocol":1}`))
+	f.Fuzz(func(t *testing.T, stdout []byte) {
+		const budget = 4096
+		var kept []string
+		got := relayed(t, Options{Output: budget, Out: budget, Keep: func(ev *a2e.Event) {
+			b, err := json.Marshal(ev)
+			if err != nil {
+				t.Fatalf("%+v: %v", ev, err)
+			}
+			kept = append(kept, string(b))
+		}}, strings.NewReader(string(stdout)))
+		if len(kept) != len(got.events) {
+			t.Fatalf("%d events were kept and %d delivered", len(kept), len(got.events))
+		}
+		total := 0
+		for i, ev := range got.events {
+			b, err := json.Marshal(ev)
+			if err != nil || string(b) != kept[i] {
+				t.Fatalf("event %d was kept as %s and delivered as %s, %v", i, kept[i], b, err)
+			}
+			if !slices.Contains([]string{a2e.KindLog, a2e.KindProgress, a2e.KindStatus, a2e.KindArtifact}, ev.Kind) {
+				t.Fatalf("kind %q", ev.Kind)
+			}
+			total += len(fmt.Sprint(ev.Data["message"]))
+		}
+		if total > 8*budget {
+			t.Fatalf("%d bytes of messages went out", total)
+		}
+		for _, m := range got.milestones {
+			if m.Result != nil && m.Result.Success == nil {
+				t.Fatal("a result without success")
+			}
+		}
+	})
+}

@@ -49,7 +49,7 @@ func endings() []ending {
 		}},
 		{"time-out, with children out of memory", func(*house, *rand.Rand) row {
 			row := tight("memory-storm").ends(a2e.Timeout, "", "").but(tooMuch)
-			row.seconds = 1
+			row.seconds = 3
 			return row
 		}},
 		{"crash", func(_ *house, r *rand.Rand) row {
@@ -188,9 +188,9 @@ func (t *tally) table(seed int) string {
 	var b strings.Builder
 	made, right := 0, 0
 	for _, kind := range slices.Sorted(maps.Keys(t.kinds)) {
-		fmt.Fprintf(&b, "%-40s %4d of %4d right\n", kind, t.right[kind], t.kinds[kind])
+		fmt.Fprintf(&b, "soak: %-40s %4d of %4d right\n", kind, t.right[kind], t.kinds[kind])
 		made, right = made+t.kinds[kind], right+t.right[kind]
 	}
-	fmt.Fprintf(&b, "%-40s %4d of %4d right, %d false out_of_memory, seed %d\n", "all", right, made, t.falseOOM, seed)
+	fmt.Fprintf(&b, "soak: %-40s %4d of %4d right, %d false out_of_memory, seed %d\n", "all", right, made, t.falseOOM, seed)
 	return b.String()
 }

@@ -158,7 +158,7 @@ func (f *figures) judge(t *testing.T, runtime string) {
 		if runtime == "" {
 			runtime = "runc"
 		}
-		fmt.Printf("%s under %s: %d calls, %d wrong verdicts, worst overrun %v, slowest answer of hotcell %v, of the engine %v\n",
+		fmt.Printf("soak: %s under %s: %d calls, %d wrong verdicts, worst overrun %v, slowest answer of hotcell %v, of the engine %v\n",
 			t.Name(), runtime, f.calls, f.wrong, f.overrun.Round(time.Millisecond), f.hotcell.Round(time.Microsecond), f.engine.Round(time.Microsecond))
 	}
 	if worst := max(f.hotcell, f.engine); worst > limit {

@@ -51,6 +51,12 @@ type verdict struct {
 	reason string
 	says   string
 	check  func(t testing.TB, got told)
+	or     *verdict // another one that is as true, where the runtime leaves it to chance
+}
+
+// fits reports whether an answer's code and reason are those of the verdict.
+func (v *verdict) fits(code a2e.Code, reason string) bool {
+	return code == v.code && reason == v.reason
 }
 
 // verdict is the row's under a runtime.
@@ -58,7 +64,7 @@ func (r *row) verdict(runtime string) verdict {
 	if strings.HasPrefix(runtime, "runsc") && r.runsc != nil {
 		return *r.runsc
 	}
-	return verdict{r.code, r.reason, r.says, r.check}
+	return verdict{code: r.code, reason: r.reason, says: r.says, check: r.check}
 }
 
 // skill is the name of the skill that runs the row. Rows that differ in their arguments alone share one.

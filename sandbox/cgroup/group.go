@@ -68,7 +68,7 @@ func (g *Group) Starting(container string) {
 		g.container = g.path
 	}
 	if g.ring != nil {
-		g.rung = g.ring.rung() // not ours: nothing of ours could be killed
+		g.rung = g.ring.take() // not ours: nothing of ours could be killed
 	}
 }
 

@@ -37,9 +37,24 @@ func newRing(fd int) (*ring, error) {
 	return r, nil
 }
 
-// rung returns how often the kernel has rung so far. It does not wait: taking the count from the kernel and noting it are
-// one step, so that no ring is ever on its way between the two.
+// rung returns how often the kernel has rung so far; several rings at once may count as one. It takes nothing from the
+// kernel: whoever waits in next would not wake up for a ring that another has taken.
 func (r *ring) rung() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return r.count
+	}
+	waiting := []unix.PollFd{{Fd: int32(r.fd), Events: unix.POLLIN}}
+	if n, err := unix.Poll(waiting, 0); err == nil && n == 1 && waiting[0].Revents&unix.POLLIN != 0 {
+		return r.count + 1
+	}
+	return r.count
+}
+
+// take takes the count from the kernel and returns how often it has rung so far. Taking and noting it are one step, so that
+// no ring is ever on its way between the two.
+func (r *ring) take() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b [8]byte
@@ -57,7 +72,7 @@ func (r *ring) rung() uint64 {
 func (r *ring) next(seen uint64) (uint64, bool) {
 	now := seen
 	err := r.raw.Read(func(uintptr) bool {
-		now = r.rung()
+		now = r.take()
 		return now > seen
 	})
 	return now, err == nil

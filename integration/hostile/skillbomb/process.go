@@ -30,6 +30,7 @@ func processCommands() []command {
 		{"exit", func(args []string) { os.Exit(number(args[0])) }},
 		{"daemon", func(args []string) { daemon(args) }},
 		{"chatter", func([]string) { chatter() }},
+		{"vfork", func([]string) { vfork() }},
 		{"priority", func([]string) { priority() }},
 	}
 }
@@ -45,7 +46,7 @@ func forkCount(limit int) {
 			break
 		}
 	}
-	r.refusedWith("fork", err, unix.EAGAIN)
+	r.refusedWith("fork", err, unix.EAGAIN, unix.ENOMEM)
 	r.holds("processes", n > 0 && n < limit, "%d", n)
 	r.send()
 }
@@ -62,9 +63,7 @@ func threadBomb() {
 	for {
 		go func() {
 			runtime.LockOSThread()
-			var p [2]int
-			must(unix.Pipe(p[:]))
-			_, _ = unix.Read(p[0], make([]byte, 1)) // for ever, in a thread of its own
+			_, _ = unix.Ppoll(nil, nil, nil) // for ever, in a thread of its own
 		}()
 		runtime.Gosched()
 	}
@@ -184,6 +183,16 @@ func chatter() {
 		fmt.Fprintln(os.Stderr, "still here")
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// vfork waits, as no signal but SIGKILL can interrupt, for a child that never lets it go.
+func vfork() {
+	runtime.LockOSThread()
+	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_VFORK|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	for errno == 0 && pid == 0 {
+		_, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+	}
+	must(fmt.Errorf("vfork: %w", errno))
 }
 
 // priority tries to get ahead of everybody else.
