@@ -120,7 +120,12 @@ var (
 // dropLost looks for a container that may be there though its create failed, and removes it. It is not taken over: the
 // engine's warnings are lost with its answer, and they say what it does not enforce.
 func (d *Driver) dropLost(ctx context.Context, name string, err error) {
-	if answered(err) {
+	switch {
+	case refused(err):
+		return
+	case errdefs.IsInternal(err) || errdefs.IsUnavailable(err):
+		// An engine cleans up after itself; what stands between it and us may have said this in its place.
+		_ = d.late(func(work context.Context) { d.dropNamed(work, name, soon, false) })
 		return
 	}
 	slow := errors.Is(err, context.DeadlineExceeded)

@@ -51,11 +51,11 @@ func gone(err error) bool {
 	return client.IsErrConnectionFailed(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// answered reports that the engine itself said no. Any other error leaves open what it has done.
-func answered(err error) bool {
+// refused reports that the engine itself said no. Any other error leaves open what it has done.
+func refused(err error) bool {
 	for _, is := range []func(error) bool{
-		errdefs.IsInternal, errdefs.IsInvalidArgument, errdefs.IsNotFound, errdefs.IsConflict, errdefs.IsPermissionDenied,
-		errdefs.IsUnauthorized, errdefs.IsUnavailable, errdefs.IsNotImplemented, errdefs.IsUnknown,
+		errdefs.IsInvalidArgument, errdefs.IsNotFound, errdefs.IsConflict, errdefs.IsPermissionDenied, errdefs.IsUnauthorized,
+		errdefs.IsNotImplemented,
 	} {
 		if is(err) {
 			return true
