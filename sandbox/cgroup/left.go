@@ -85,8 +85,9 @@ const emptyFor = 10 * time.Minute
 
 func later(t, than time.Time) bool { return than.IsZero() || t.After(than) }
 
-// Drop removes a group that List showed by its id, whoever made it, and kills what is in it; also the instance's group if
-// that is empty then. What is not there is removed.
+// Drop removes a cell's group that List showed by its id, whoever made it, and kills what is in it; also the instance's group
+// if that is empty then. An instance's group goes only if it is empty: its owner may be making a cell in it meanwhile. What is
+// not there is removed.
 func (m *Manager) Drop(id string) error {
 	instance, cell, ok := m.split(strings.TrimPrefix(id, ListPrefix))
 	switch {
@@ -97,8 +98,10 @@ func (m *Manager) Drop(id string) error {
 	case m.owns(instance, cell) || cell == "" && instance == m.instance:
 		return fmt.Errorf("group %q: a cell of this supervisor uses it", id)
 	}
-	if err := m.destroy(path.Join(m.root, instance, cell)); err != nil {
-		return err
+	if cell != "" {
+		if err := m.destroy(path.Join(m.root, instance, cell)); err != nil {
+			return err
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
