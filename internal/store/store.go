@@ -70,6 +70,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := s.openPatiently(ctx, cmp.Or(opts.Sync, "normal")); err != nil {
 		return nil, explain(s.path, err)
 	}
+	seal(s.path)
 	s.loop.Go(s.run)
 	return s, nil
 }
