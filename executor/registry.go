@@ -80,7 +80,7 @@ func (r *registry) ended(c *call, now time.Time) {
 	for e := r.order.Front(); e != nil; {
 		next := e.Next()
 		old := e.Value.(*call)
-		if old.hasEnded() {
+		if old.hasEnded() && !old.owed.Load() {
 			if !r.overfull(old, now) {
 				return
 			}

@@ -69,7 +69,11 @@ func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record
 	stands, err := s.journal.End(ctx, mine)
 	if err != nil {
 		s.log.Error("an answer is not journalled yet", "call", c.id, "error", err)
-		s.tidying.Go(func() { s.insist(mine) })
+		c.owed.Store(true)
+		s.tidying.Go(func() {
+			defer c.owed.Store(false)
+			s.insist(mine)
+		})
 		return mine, answer
 	}
 	if theirs := answerOf(stands); string(stands.Answer) != string(raw) && theirs != nil {
