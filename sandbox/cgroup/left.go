@@ -80,8 +80,9 @@ func (m *Manager) listed(instance, cell string) sandbox.Listed {
 	return l
 }
 
-// emptyFor is how long after its creation a group may wait for its first process before it is garbage, whoever owns it.
-const emptyFor = 10 * time.Minute
+// emptyFor is how long after its creation a group may wait for its first process before it is garbage, unless its owner is
+// known to live: much longer than any call has.
+const emptyFor = time.Hour
 
 func later(t, than time.Time) bool { return than.IsZero() || t.After(than) }
 
