@@ -108,6 +108,11 @@ func TestTheSameRequestAgain(t *testing.T) {
 		change(&r)
 		return r
 	}
+	late := other("s5", func(r *control.Record) { r.Accepted = start.Add(10 * time.Minute) })
+	if earlier := accept(t, s, late); earlier == nil || earlier.ID != "c1" {
+		t.Errorf("much later, but it still runs: got %v", earlier)
+	}
+	end(t, s, answered(first, "fine"))
 	for _, tt := range []struct {
 		name string
 		r    control.Record
@@ -120,7 +125,7 @@ func TestTheSameRequestAgain(t *testing.T) {
 		{"other principal", other("s6", func(r *control.Record) { r.Principal = "q" }), ""},
 		{"other agent", other("s7", func(r *control.Record) { r.Agent = "b" }), ""},
 		{"other id", other("s8", func(r *control.Record) { r.ReqID = "r2" }), ""},
-		{"too late", other("s5", func(r *control.Record) { r.Accepted = start.Add(10 * time.Minute) }), ""},
+		{"too late", late, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			earlier := accept(t, s, tt.r)

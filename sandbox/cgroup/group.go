@@ -231,6 +231,13 @@ func (g *Group) looked(rung uint64, settled bool) bool {
 	return g.kills == before && (there || !g.kind.entered(g.path))
 }
 
+// givenUp reports whether the group was to be removed.
+func (g *Group) givenUp() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.removed
+}
+
 // Remove kills what is left in the group and removes it from every tree. After an error it may be called again.
 func (g *Group) Remove() error {
 	if g == nil {

@@ -303,3 +303,31 @@ func TestAnInstanceThatCameBack(t *testing.T) {
 		t.Errorf("its group: %v", err)
 	}
 }
+
+// A group that could not be removed is listed again, and goes with the next try: its owner may have given up.
+func TestARemovalThatFailed(t *testing.T) {
+	g := fixture(t, map[string]string{"stuck/x": ""})
+	g.m.live["c"] = g
+	if l := g.m.List(); len(l) != 0 {
+		t.Errorf("a cell in use is listed: %+v", l)
+	}
+	if err := g.Remove(); err == nil {
+		t.Fatal("it went")
+	}
+	l := g.m.List()
+	if len(l) != 1 || l[0].ID != "cgroup:/hotcell/i/c" {
+		t.Fatalf("listed %+v", l)
+	}
+	if err := g.m.Drop(l[0].ID); err == nil {
+		t.Error("it went the second time")
+	}
+	if err := os.Remove(filepath.Join(g.m.mounts.unified, "hotcell/i/c/stuck/x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.m.Drop(l[0].ID); err != nil {
+		t.Error(err)
+	}
+	if len(g.m.live) != 0 || len(g.m.List()) != 0 {
+		t.Errorf("still there: %v, %+v", g.m.live, g.m.List())
+	}
+}
