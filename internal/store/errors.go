@@ -20,6 +20,7 @@ var (
 	errForeign    = errors.New("a database of another program")
 	errNewer      = errors.New("written by a newer hotcell")
 	errReplaced   = errors.New("the journal's file was removed or replaced while it was in use: start hotcell again")
+	errBehind     = errors.New("more came than could be written")
 	errStuck      = errors.New("the disk does not answer")
 	errOpening    = errors.New("another process has been opening it for too long")
 )

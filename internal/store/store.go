@@ -46,6 +46,11 @@ type Store struct {
 	stmts statements
 	queue *queue
 	loop  sync.WaitGroup
+
+	// What the writer has not told the log yet.
+	lost     int // events
+	lostTo   error
+	lamented time.Time
 }
 
 const readers = 4 // connections at once

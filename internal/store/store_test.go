@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -510,5 +512,30 @@ func TestPack(t *testing.T) {
 	w := words{data: make([]byte, rowBytes-10)}
 	if w.add(&words{first: 1, last: 1, data: make([]byte, 10)}) {
 		t.Error("a row grows without an end")
+	}
+}
+
+// A skill that talks while nothing can be written does not fill the log: all that is lost is told, now and then.
+func TestTheLogIsNotFlooded(t *testing.T) {
+	var c clock
+	var text strings.Builder
+	s := opened(t, Options{Now: c.now, Log: slog.New(slog.NewTextHandler(&text, nil))})
+	must(t, s.Close()) // so that this goroutine may be the writer
+	bad := func() batch {
+		return batch{late: []*op{{late: true, do: func(*sql.Tx) error { return errors.New("disk full") }}}}
+	}
+	for range 100 {
+		s.commit(bad())
+		c.add(lamentEvery / 40)
+	}
+	s.lament(7, errBehind)
+	s.lament(0, nil)
+	var got []string
+	for line := range strings.Lines(text.String()) {
+		_, line, _ = strings.Cut(line, "journalled\" ")
+		got = append(got, strings.TrimSpace(line))
+	}
+	if want := []string{"events=1", "events=40", "events=40", "events=26"}; !slices.EqualFunc(got, want, func(g, w string) bool { return strings.HasPrefix(g, w+" error=") }) {
+		t.Errorf("told:\n%s", strings.Join(got, "\n"))
 	}
 }
