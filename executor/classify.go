@@ -56,8 +56,10 @@ func (f *facts) confidence() string {
 	switch {
 	case f.Kernel != nil:
 		return f.Kernel.Confidence
-	case f.Engine != nil && f.Engine.Evidence.Confidence != "":
+	case f.Engine != nil && f.Engine.Evidence.Confidence != "" && f.Engine.Evidence.Confidence != sandbox.ConfidenceNone:
 		return f.Engine.Evidence.Confidence
+	case f.Exit != nil && f.Exit.OOMKills >= 0:
+		return sandbox.ConfidenceRunner
 	}
 	return sandbox.ConfidenceNone
 }

@@ -105,3 +105,26 @@ func TestWhatASkillSaysOfItsFailureIsKept(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// Where nobody but the runner could tell, that is what is said.
+func TestWhereTheFactsComeFrom(t *testing.T) {
+	engine := func(confidence string) *sandbox.Exit {
+		return &sandbox.Exit{Evidence: sandbox.Evidence{Confidence: confidence}}
+	}
+	for _, tt := range []struct {
+		name string
+		f    facts
+		want string
+	}{
+		{"all three", facts{Kernel: kernel(false, false), Engine: engine("engine"), Exit: &wall.Exit{}}, "kernel"},
+		{"engine and runner", facts{Engine: engine("engine"), Exit: &wall.Exit{}}, "engine"},
+		{"an engine that lost it", facts{Engine: engine("none"), Exit: &wall.Exit{}}, "runner"},
+		{"the runner", facts{Exit: &wall.Exit{}}, "runner"},
+		{"a runner that cannot count", facts{Exit: &wall.Exit{OOMKills: -1}}, "none"},
+		{"nobody", facts{}, "none"},
+	} {
+		if got := tt.f.confidence(); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}

@@ -485,6 +485,29 @@ func TestTheReplayWindowEnds(t *testing.T) {
 	})
 }
 
+// A request that is sent again while its call runs waits for that one, however long it has been running.
+func TestTheReplayWindowOfACallThatRuns(t *testing.T) {
+	r, now := newRegistry(), time.Now()
+	made := func(digest string) *call {
+		return &call{id: digest, key: key{reqID: "r1"}, digest: digest, accepted: now, done: make(chan struct{}), cancel: func(error) {}}
+	}
+	first := made("a")
+	if old, fail := r.add(first, now); old != nil || fail != nil {
+		t.Fatal(old, fail)
+	}
+	later := now.Add(2 * Replay)
+	if old, fail := r.add(made("a"), later); old != first || fail != nil {
+		t.Errorf("sent again: %v, %v", old, fail)
+	}
+	if _, fail := r.add(made("b"), later); fail == nil {
+		t.Error("another body was taken")
+	}
+	first.end(nil, false)
+	if old, fail := r.add(made("a"), later); old != nil || fail != nil {
+		t.Errorf("after its end: %v, %v", old, fail)
+	}
+}
+
 func TestWithoutStreaming(t *testing.T) {
 	b := setUp(t, well, nil)
 	r := req("free")

@@ -9,7 +9,6 @@ import (
 
 const (
 	creationGrace = 2 * time.Minute    // for what this supervisor does not know of: somebody may still be making it
-	expirySlack   = time.Hour          // past its expiry even what a live supervisor owns is garbage
 	cgroupAge     = time.Hour          // cgroups carry no expiry: so long after, no container comes into one that has none
 	volumeAge     = 7 * 24 * time.Hour // volumes are a cache by content that all supervisors share
 )
@@ -30,6 +29,7 @@ type judgement struct {
 }
 
 // garbage decides whether a listed thing may be removed. It is a pure function of what is known; what is doubtful is kept.
+// What a live supervisor owns is its own business, whatever the clock says: clocks jump, and then all has expired at once.
 func garbage(l sandbox.Listed, now time.Time, st standing) judgement {
 	switch l.Kind {
 	case "volume":
@@ -56,8 +56,6 @@ func garbage(l sandbox.Listed, now time.Time, st standing) judgement {
 		return judgement{} // where its age is not known either; its owner's next start decides
 	case !ok:
 		return judgement{odd: "it does not say when it expires"}
-	case st.known && at < now.Add(-expirySlack).Unix():
-		return judgement{garbage: "it has expired long ago"}
 	case !st.known && at < now.Unix():
 		return judgement{garbage: "it has expired, and nobody here owns it"}
 	}

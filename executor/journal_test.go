@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -128,7 +129,7 @@ func TestRecover(t *testing.T) {
 		"dead":           {Instance: "dead", Call: control.Call{Accepted: now}},
 		"dead and ended": {Instance: "dead", Call: control.Call{Accepted: now}},
 		"alive":          {Instance: "alive", Call: control.Call{Accepted: now.Add(-time.Hour * 99)}},
-		"own":            {Instance: "me", Call: control.Call{Accepted: now.Add(-time.Hour * 99)}},
+		"own, refused":   {Instance: "me", Call: control.Call{Accepted: now}}, // the journal had reported a failure
 		"unknown, young": {Instance: "x", Call: control.Call{Accepted: now.Add(-time.Hour)}},
 		"unknown, old":   {Instance: "x", Call: control.Call{Accepted: now.Add(-2 * time.Hour)}},
 		"unknown, runs":  {Instance: "x", Call: control.Call{Accepted: now.Add(-2 * time.Hour), Deadline: now.Add(-expiry / 2)}},
@@ -157,7 +158,7 @@ func TestRecover(t *testing.T) {
 		}
 	}
 	for id, want := range map[string]string{
-		"dead": "sandbox_crash/supervisor_restart", "dead and ended": "ok", "alive": "", "own": "", "unknown, young": "",
+		"dead": "sandbox_crash/supervisor_restart", "dead and ended": "ok", "alive": "", "own, refused": "runtime_error/internal", "unknown, young": "",
 		"unknown, old": "sandbox_crash/supervisor_restart", "unknown, runs": "", "unknown, over": "sandbox_crash/supervisor_restart",
 	} {
 		view, answer, err := b.Show(t.Context(), id)
@@ -353,6 +354,36 @@ func TestAcceptedAfterAll(t *testing.T) {
 	}
 }
 
+// A supervisor that has nothing left to do but to journal an answer says so when its time is over.
+func TestDrainOfAnAnswerThatIsNotJournalled(t *testing.T) {
+	for name, want := range map[string]error{"in vain": ErrUnjournalled, "at the last moment": nil} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := &broken{Journal: Forgetful}
+				j.end.Store(&errDisk)
+				b := setUp(t, well, func(c *Config) { c.Journal = j })
+				if got, _ := b.ask(t.Context(), sent("free", "r1")); verdict(got) != "ok" {
+					t.Fatal(verdict(got))
+				}
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if want == nil {
+					defer context.AfterFunc(ctx, func() { j.end.Store(nil) })()
+					ctx, cancel = context.WithTimeout(t.Context(), time.Minute+time.Millisecond)
+					defer cancel()
+				}
+				if err := b.Drain(ctx); !errors.Is(err, want) {
+					t.Errorf("drain: %v, want %v", err, want)
+				}
+				if took := time.Since(began); took < time.Minute || took > time.Minute+time.Second {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
+}
+
 // An answer that cannot be journalled is given all the same, and journalled as soon as it can be.
 func TestAnAnswerIsJournalledAtLast(t *testing.T) {
 	path := dbPath(t)
@@ -365,6 +396,18 @@ func TestAnAnswerIsJournalledAtLast(t *testing.T) {
 	}
 	if r, err := j.Find(t.Context(), answer.ID); err != nil || r.Answer != nil {
 		t.Fatalf("%+v, %v", r, err)
+	}
+	b.calls.mu.Lock()
+	b.calls.bytes += keepBytes // the next call's end makes it forget all that it may
+	b.calls.mu.Unlock()
+	if other, _ := b.ask(t.Context(), sent("free", "r2")); verdict(other) != "ok" {
+		t.Fatal(verdict(other))
+	}
+	if err := b.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := b.ask(t.Context(), sent("free", "r1")); !sameAnswer(t, answer, again) {
+		t.Errorf("sent again: %+v", again)
 	}
 	j.end.Store(nil)
 	b.settle(t) // waits for it
@@ -387,7 +430,7 @@ func TestClosedByMistake(t *testing.T) {
 	asking.Go(func() { answer, _ := one.ask(context.Background(), sent("free", "r1")); answers <- answer })
 	<-began
 	two := journalled(t, path, "two", well, func(c *Config) { c.Owners = &owners{known: map[string]bool{"one": false}} })
-	if err := two.Recover(t.Context()); err != nil {
+	if err := errors.Join(one.Recover(t.Context()), two.Recover(t.Context())); err != nil { // who works on it leaves it alone
 		t.Fatal(err)
 	}
 	close(free)

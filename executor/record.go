@@ -35,6 +35,7 @@ type call struct {
 	deafen    context.CancelFunc // ends listener
 	delivered <-chan struct{}    // closed once the listener has every event; nil without a cell
 	taken     atomic.Int64       // events that the listener took
+	owed      atomic.Bool        // its answer was given and is not journalled yet: till then it is not forgotten
 
 	mu      sync.Mutex
 	view    control.Call

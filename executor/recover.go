@@ -14,8 +14,8 @@ import (
 // any queue, pull and run together.
 const longest = time.Hour
 
-// Recover closes the calls that dead supervisors left in flight, so that each has its one answer. It never touches a call
-// of its own, nor one of a supervisor that lives. Whoever owns the supervisor runs it at boot and now and then.
+// Recover closes the calls that dead supervisors left in flight, so that each has its one answer. It never touches one that
+// this supervisor or another works on. Whoever owns the supervisor runs it at boot and now and then.
 func (s *Supervisor) Recover(ctx context.Context) error {
 	records, err := s.journal.InFlight(ctx)
 	if err != nil {
@@ -24,14 +24,17 @@ func (s *Supervisor) Recover(ctx context.Context) error {
 	closed := 0
 	var errs []error
 	for _, r := range records {
-		if r.Instance == s.cfg.Instance || !s.abandoned(r, time.Now()) {
+		fail, again := s.orphaned(r)
+		if fail == nil {
 			continue
 		}
-		if _, err := s.bury(ctx, r, lostWithSupervisor(), false); err != nil {
+		if _, err := s.bury(ctx, r, fail, again); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		closed++
+		if !again {
+			closed++
+		}
 	}
 	if closed > 0 {
 		s.log.Info("calls of a hotcell that is gone were closed", "calls", closed, "reason", a2e.ReasonSupervisorRestart)
@@ -41,6 +44,20 @@ func (s *Supervisor) Recover(ctx context.Context) error {
 
 // Trim removes from the journal what has been kept long enough.
 func (s *Supervisor) Trim(ctx context.Context) error { return s.journal.Trim(ctx) }
+
+// orphaned says how a call in flight ended that nobody works on, and whether its request may be made again. It is nil for
+// one that somebody works on.
+func (s *Supervisor) orphaned(r control.Record) (fail *a2e.Error, again bool) {
+	switch {
+	case r.Instance == s.cfg.Instance:
+		if s.calls.find(r.ID) == nil { // taken in though the journal had reported a failure
+			return unjournalled(), true
+		}
+	case s.abandoned(r, time.Now()):
+		return lostWithSupervisor(), false
+	}
+	return nil, false
+}
 
 // abandoned reports whether nobody works on a call in flight any more. Of a supervisor that is not known here, time alone
 // tells.
@@ -139,16 +156,11 @@ func (w *stored) await(ctx context.Context) *a2e.CallResponse {
 
 // close gives the call its answer if nobody else will.
 func (w *stored) close(ctx context.Context) {
-	var r control.Record
-	var err error
-	switch {
-	case w.record.Instance == w.s.cfg.Instance && w.s.calls.find(w.record.ID) == nil:
-		r, err = w.s.bury(ctx, w.record, unjournalled(), true) // taken in though the journal had reported a failure
-	case w.record.Instance != w.s.cfg.Instance && w.s.abandoned(w.record, time.Now()):
-		r, err = w.s.bury(ctx, w.record, lostWithSupervisor(), false)
-	default:
+	fail, again := w.s.orphaned(w.record)
+	if fail == nil {
 		return
 	}
+	r, err := w.s.bury(ctx, w.record, fail, again)
 	if err != nil {
 		w.s.log.Error("an abandoned call can't be closed", "call", w.record.ID, "error", err)
 		return

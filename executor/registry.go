@@ -36,13 +36,13 @@ func newRegistry() *registry {
 	return &registry{order: list.New(), byID: map[string]*list.Element{}, byReq: map[string]*call{}, byKey: map[key]*call{}}
 }
 
-// add takes a call in, unless the same caller sent its request id before within the replay window: then it returns the
-// earlier call, or an error when that had another body. An answer that says nothing about the request, because its caller
-// hung up or no cell could be had, stands in nobody's way.
+// add takes a call in, unless the same caller sent its request id before, within the replay window or in a call that still
+// runs: then it returns the earlier call, or an error when that had another body. An answer that says nothing about the
+// request, because its caller hung up or no cell could be had, stands in nobody's way.
 func (r *registry) add(c *call, now time.Time) (earlier *call, err *a2e.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if old := r.byKey[c.key]; old != nil && now.Sub(old.accepted) < Replay && !(old.hasEnded() && old.again) {
+	if old := r.byKey[c.key]; old != nil && (!old.hasEnded() || now.Sub(old.accepted) < Replay && !old.again) {
 		if old.digest != c.digest {
 			return nil, duplicate(c.key.reqID)
 		}
@@ -56,7 +56,7 @@ func (r *registry) add(c *call, now time.Time) (earlier *call, err *a2e.Error) {
 }
 
 func duplicate(reqID string) *a2e.Error {
-	return a2e.Errorf(a2e.InvalidMessage, "request id %q was used for another request within the last ten minutes: use a new one", clip(reqID, 80)).
+	return a2e.Errorf(a2e.InvalidMessage, "request id %q was used for another request within the last ten minutes, or for one that still runs: use a new one", clip(reqID, 80)).
 		Because(a2e.ReasonDuplicateID)
 }
 
@@ -80,7 +80,7 @@ func (r *registry) ended(c *call, now time.Time) {
 	for e := r.order.Front(); e != nil; {
 		next := e.Next()
 		old := e.Value.(*call)
-		if old.hasEnded() {
+		if old.hasEnded() && !old.owed.Load() {
 			if !r.overfull(old, now) {
 				return
 			}

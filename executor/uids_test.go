@@ -2,6 +2,9 @@ package executor
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -39,4 +42,25 @@ func TestNoTwoLiveCellsShareAUser(t *testing.T) {
 	for _, release := range releases {
 		release()
 	}
+}
+
+// What others put where a lock should be costs that user id, and no call.
+func TestLocksThatAreNone(t *testing.T) {
+	dir := t.TempDir()
+	for i := range uidCount - 1 {
+		path, err := filepath.Join(dir, fmt.Sprint(uidFirst+i)), error(nil)
+		if i%2 == 0 {
+			err = os.Symlink("/nowhere", path)
+		} else {
+			err = os.Mkdir(path, 0o700)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	uid, release, err := newUIDs(dir).acquire()
+	if err != nil || uid != uidFirst+uidCount-1 {
+		t.Fatalf("uid %d, %v", uid, err)
+	}
+	release()
 }

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,7 +65,11 @@ func TestDoctorTellsOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer alive.Close()
-	if err := os.WriteFile(filepath.Join(dir, "deadone"), []byte(`{"instance":"deadone","pid":1,"poisoned":["skill-deadone-1"]}`), 0o600); err != nil {
+	dead, err := owners.Open(dir, "deadone")
+	if err == nil {
+		err = errors.Join(dead.Poisoned([]string{"skill-deadone-1"}), dead.Close())
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	report, exit := examined(t, bin, "--data-dir", data)

@@ -120,6 +120,7 @@ type Evidence struct {
 const (
 	ConfidenceKernel = "kernel" // counters of a cgroup around the cell, which outlives the cell: the truth
 	ConfidenceEngine = "engine" // the engine's word, which it can lose
+	ConfidenceRunner = "runner" // what the runner counted within the cell, under the skill's own uid
 	ConfidenceNone   = "none"   // nobody could be asked
 )
 

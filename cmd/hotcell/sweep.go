@@ -13,9 +13,8 @@ const (
 )
 
 // sweepBeside removes what dead supervisors left behind, and what the journal has kept long enough, while a command does its
-// own work: half a second after its start,
-// or once the work is done if that comes first. The first function says that it is done, the second waits for the end, not
-// for long: what is left then is the next command's.
+// own work: half a second after its start, or once the work is done if that comes first. The first function says that it is
+// done, the second waits for the end, not for long: what is left then is the next command's.
 func sweepBeside(ctx context.Context, s supervisor, log *slog.Logger) (done, end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	work, swept := make(chan struct{}), make(chan struct{})

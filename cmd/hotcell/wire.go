@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/hotcell/hotcell/executor"
@@ -159,10 +160,21 @@ func runDir(cfg *config.Config) string {
 	if err := os.Mkdir(shared, 0o777); err == nil {
 		_ = os.Chmod(shared, fs.ModeSticky|0o777) // whatever the umask; a user removes nobody else's locks
 	}
-	if info, err := os.Lstat(shared); err == nil && info.IsDir() {
+	if trusted(shared) {
 		return shared
 	}
 	return filepath.Join(cfg.DataDir, "uids")
+}
+
+// trusted reports whether dir is a folder of root's or this user's. Everybody may make folders where that of the locks is,
+// and whoever owns it could take locks away or hold them all.
+func trusted(dir string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
 }
 
 // newInstance is the name of this process among supervisors.

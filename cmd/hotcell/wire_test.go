@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -75,5 +76,26 @@ func TestOpenFails(t *testing.T) {
 				t.Errorf("left: %+v", all)
 			}
 		})
+	}
+}
+
+// Locks lie in nobody's folder who could take them away.
+func TestWhoseFolderOfLocks(t *testing.T) {
+	dir := t.TempDir()
+	own, link := filepath.Join(dir, "own"), filepath.Join(dir, "link")
+	if err := errors.Join(os.Mkdir(own, 0o700), os.Symlink(own, link)); err != nil {
+		t.Fatal(err)
+	}
+	if !trusted(own) || trusted(link) || trusted(filepath.Join(dir, "none")) {
+		t.Errorf("own %v, a link %v, none %v", trusted(own), trusted(link), trusted(filepath.Join(dir, "none")))
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	if err := os.Chown(own, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if trusted(own) {
+		t.Error("another user's")
 	}
 }

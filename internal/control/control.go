@@ -54,7 +54,7 @@ type Call struct {
 	Events    int       `json:"events"` // how many the skill has sent
 	// Usage is what the call's cell used; nil before its end and where it could not be measured.
 	Usage *Usage `json:"usage,omitempty"`
-	// Confidence says where the facts about the cell's end come from: kernel, engine, none. "" without a cell.
+	// Confidence says where the facts about the cell's end come from: kernel, engine, runner, none. "" without a cell.
 	Confidence string `json:"confidence,omitempty"`
 	// Notes are facts beside a result that stands: oom_child, exit_code, signal, engine_lost.
 	Notes map[string]any `json:"notes,omitempty"`

@@ -36,8 +36,8 @@ func Open(dir, id string) (*Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("instance %s: %w", id, err)
 	}
-	i := &Instance{dir: dir, id: id, file: f, record: record{Instance: id, PID: os.Getpid(), Started: time.Now().UTC()}}
-	if err := i.record.write(f); err != nil {
+	i := &Instance{dir: dir, id: id, file: f, record: record{Instance: id, Inode: inode(f), PID: os.Getpid(), Started: time.Now().UTC()}}
+	if err := errors.Join(holds(f.Name()), i.record.write(f)); err != nil {
 		return nil, errors.Join(fmt.Errorf("instance %s: %w", id, err), os.Remove(f.Name()), f.Close())
 	}
 	return i, nil
@@ -85,7 +85,10 @@ func (i *Instance) Alive(id string) (alive, known bool) {
 	}
 	defer f.Close()
 	free, err := tryLock(f, shared)
-	return err == nil && !free, err == nil
+	if err != nil || free && !original(f) {
+		return false, false
+	}
+	return !free, true
 }
 
 // Poisoned replaces the names of the cells of this supervisor that will not die. Once some are set, [Instance.Close]

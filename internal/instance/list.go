@@ -14,7 +14,8 @@ import (
 // maxListed bounds how many files of a folder are looked at.
 const maxListed = 10_000
 
-// Info is what is known of a supervisor. Of a file that holds nothing readable only Instance and Alive are known.
+// Info is what is known of a supervisor. Of one that is just writing its file for the first time only Instance and Alive are
+// known.
 type Info struct {
 	Instance string    `json:"instance"`
 	PID      int       `json:"pid"`
@@ -24,7 +25,8 @@ type Info struct {
 }
 
 // List returns the supervisors that have a file in dir, by id. It opens each file just to look, and may be called by any
-// process. A folder that is not there holds none.
+// process. A file that is not locked and not a supervisor's own says nothing, and is left out. A folder that is not there
+// holds none.
 func List(dir string) ([]Info, error) {
 	ids, err := ids(dir)
 	if err != nil {
@@ -70,6 +72,9 @@ func describe(dir, id string) (Info, error) {
 		return Info{}, err
 	}
 	info.Alive = !free
+	if free && !original(f) {
+		return Info{}, fmt.Errorf("%s is no supervisor's own", f.Name())
+	}
 	r, err := read(f)
 	for try := 0; err != nil && info.Alive && try < 3; try++ { // it is being written
 		r, err = read(f)

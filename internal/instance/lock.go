@@ -44,6 +44,20 @@ func occupy(path string) (*os.File, error) {
 	}
 }
 
+// holds makes sure that a lock is seen by whoever opens the file anew. On some file systems every lock is to be had, and the
+// living would look dead.
+func holds(path string) error {
+	f, err := look(path, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	free, err := tryLock(f, shared)
+	if err == nil && free {
+		err = fmt.Errorf("%s: locks on files mean nothing on its file system: choose another data folder", path)
+	}
+	return errors.Join(err, f.Close())
+}
+
 // look opens a file of another supervisor: a regular one that is no link and that this user may judge by.
 func look(path string, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, how|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -17,6 +18,7 @@ const (
 // record is what a file holds.
 type record struct {
 	Instance string     `json:"instance"`
+	Inode    uint64     `json:"inode"` // of the file itself: a copy of it is nobody's
 	PID      int        `json:"pid"`
 	Started  time.Time  `json:"started"`
 	Poisoned []string   `json:"poisoned,omitempty"`
@@ -62,6 +64,26 @@ func read(f *os.File) (record, error) {
 		return record{}, errors.New(f.Name() + ": too many names")
 	}
 	return r, nil
+}
+
+// inode returns the number of an open file, 0 where it is not known.
+func inode(f *os.File) uint64 {
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return st.Ino
+}
+
+// original reports whether f is the file that its supervisor made. One that was restored from a backup or put in its place
+// is not: its supervisor may live, and hold the lock on the other.
+func original(f *os.File) bool {
+	r, err := read(f)
+	return err == nil && r.Inode != 0 && r.Inode == inode(f)
 }
 
 // valid reports whether id can be a supervisor's, and so is fit to be the name of a file.

@@ -10,9 +10,9 @@ import (
 	"github.com/hotcell/hotcell/internal/control"
 )
 
-// Accept journals a call before anything is made for it. If the same caller sent the same request id after since, and its
-// answer says something about the request or is still to come, that earlier call is returned instead and nothing is
-// written.
+// Accept journals a call before anything is made for it. If the same caller sent the same request id in a call that has no
+// answer yet, or after since with an answer that says something about the request, that earlier call is returned instead and
+// nothing is written.
 func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (*control.Record, error) {
 	view, err := json.Marshal(r.Call)
 	if err := errors.Join(err, s.present()); err != nil {

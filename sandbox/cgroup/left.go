@@ -19,7 +19,7 @@ const (
 	ListPrefix = "cgroup:"
 )
 
-// List returns the groups of all instances below the root, except those of this manager's own cells. An instance's group
+// List returns the groups of all instances below the root, except those of this manager's own cells while they are in use. An instance's group
 // is listed only when no cell's is in it. Groups of cells that live are among them: whoever lists knows which those are.
 func (m *Manager) List() []sandbox.Listed {
 	if m == nil || m.mounts.version == 0 || !rootPath.MatchString(m.root) {
@@ -54,10 +54,20 @@ func (m *Manager) names(group string) []string {
 	return names
 }
 
+// owns reports whether a group is that of a cell of this manager's, which its owner has not given up.
 func (m *Manager) owns(instance, cell string) bool {
+	g := m.own(instance, cell)
+	return g != nil && !g.givenUp()
+}
+
+// own returns the group of a cell of this manager's, nil where there is none.
+func (m *Manager) own(instance, cell string) *Group {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return instance == m.instance && m.live[cell] != nil
+	if instance != m.instance {
+		return nil
+	}
+	return m.live[cell]
 }
 
 func (m *Manager) listed(instance, cell string) sandbox.Listed {
@@ -80,13 +90,15 @@ func (m *Manager) listed(instance, cell string) sandbox.Listed {
 	return l
 }
 
-// emptyFor is how long after its creation a group may wait for its first process before it is garbage, whoever owns it.
-const emptyFor = 10 * time.Minute
+// emptyFor is how long after its creation a group may wait for its first process before it is garbage, unless its owner is
+// known to live: much longer than any call has.
+const emptyFor = time.Hour
 
 func later(t, than time.Time) bool { return than.IsZero() || t.After(than) }
 
-// Drop removes a group that List showed by its id, whoever made it, and kills what is in it; also the instance's group if
-// that is empty then. What is not there is removed.
+// Drop removes a cell's group that List showed by its id, whoever made it, and kills what is in it; also the instance's group
+// if that is empty then. An instance's group goes only if it is empty: its owner may be making a cell in it meanwhile. What is
+// not there is removed.
 func (m *Manager) Drop(id string) error {
 	instance, cell, ok := m.split(strings.TrimPrefix(id, ListPrefix))
 	switch {
@@ -97,8 +109,13 @@ func (m *Manager) Drop(id string) error {
 	case m.owns(instance, cell) || cell == "" && instance == m.instance:
 		return fmt.Errorf("group %q: a cell of this supervisor uses it", id)
 	}
-	if err := m.destroy(path.Join(m.root, instance, cell)); err != nil {
-		return err
+	if g := m.own(instance, cell); g != nil { // its removal did not work before
+		return g.Remove()
+	}
+	if cell != "" {
+		if err := m.destroy(path.Join(m.root, instance, cell)); err != nil {
+			return err
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,13 +130,8 @@ func (m *Manager) Release(instance, cell string) error {
 	if m == nil || m.mounts.version == 0 || !word.MatchString(instance) || !word.MatchString(cell) {
 		return nil
 	}
-	if instance == m.instance {
-		m.mu.Lock()
-		g := m.live[cell]
-		m.mu.Unlock()
-		if g != nil {
-			return g.Remove()
-		}
+	if g := m.own(instance, cell); g != nil {
+		return g.Remove()
 	}
 	return m.Drop(ListPrefix + path.Join(m.root, instance, cell))
 }

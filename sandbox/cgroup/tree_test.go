@@ -2,10 +2,12 @@ package cgroup
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -276,5 +278,56 @@ func TestListOfTrees(t *testing.T) {
 	want := []string{"cgroup:/hotcell/dead/cell-1", "cgroup:/hotcell/dead/cell-2", "cgroup:/hotcell/empty"}
 	if !slices.Equal(ids, want) {
 		t.Errorf("listed %v, want %v", ids, want)
+	}
+}
+
+// An instance's group was empty when it was listed. Whoever lives in it by now lives on.
+func TestAnInstanceThatCameBack(t *testing.T) {
+	child := exec.Command("sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	dir := tree(t, map[string]string{"memory/hotcell/other/new/cgroup.procs": strconv.Itoa(child.Process.Pid)})
+	m := newManager(Options{Instance: "i"}, mounts{version: 1, controllers: map[string]string{"memory": dir + "/memory"}, all: []string{dir + "/memory"}})
+	if err := m.Drop("cgroup:/hotcell/other"); err != nil {
+		t.Error(err)
+	}
+	_ = child.Process.Signal(syscall.SIGTERM) // comes after a SIGKILL that was sent before
+	<-ended
+	if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGTERM {
+		t.Errorf("it ended with %v", child.ProcessState)
+	}
+	if _, err := os.Stat(dir + "/memory/hotcell/other/new"); err != nil {
+		t.Errorf("its group: %v", err)
+	}
+}
+
+// A group that could not be removed is listed again, and goes with the next try: its owner may have given up.
+func TestARemovalThatFailed(t *testing.T) {
+	g := fixture(t, map[string]string{"stuck/x": ""})
+	g.m.live["c"] = g
+	if l := g.m.List(); len(l) != 0 {
+		t.Errorf("a cell in use is listed: %+v", l)
+	}
+	if err := g.Remove(); err == nil {
+		t.Fatal("it went")
+	}
+	l := g.m.List()
+	if len(l) != 1 || l[0].ID != "cgroup:/hotcell/i/c" {
+		t.Fatalf("listed %+v", l)
+	}
+	if err := g.m.Drop(l[0].ID); err == nil {
+		t.Error("it went the second time")
+	}
+	if err := os.Remove(filepath.Join(g.m.mounts.unified, "hotcell/i/c/stuck/x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.m.Drop(l[0].ID); err != nil {
+		t.Error(err)
+	}
+	if len(g.m.live) != 0 || len(g.m.List()) != 0 {
+		t.Errorf("still there: %v, %+v", g.m.live, g.m.List())
 	}
 }
