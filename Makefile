@@ -14,12 +14,14 @@ PKGS       ?= ./...
 # What tests must find on this machine: without it they fail instead of being skipped.
 REQUIRE    ?= docker,image-python,image-word-count,go,linux
 
-# How long make soak is: rounds of every hostile row, seeded endings, time-outs, calls over kill -9, restarts of an engine.
+# How long make soak is: rounds of every hostile row, seeded endings, time-outs, calls over kill -9, restarts of an engine,
+# calls among random faults of an engine.
 ROUNDS     ?= 20
 ENDINGS    ?= 500
 TIMEOUTS   ?= 200
 CRASHED    ?= 1000
 RESTARTS   ?= 20
+FAULTS     ?= 120
 SEED       ?= 1
 
 # The race detector needs a C compiler.
@@ -62,9 +64,9 @@ fuzz: ## run each fuzz target for FUZZTIME (2m)
 		go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$${file%/*}" </dev/null || exit 1; \
 	done
 
-soak: build image ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, SEED)
+soak: build image ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, FAULTS, SEED)
 	HOTCELL_REQUIRE=$(REQUIRE) HOTCELL_SOAK_SEED=$(SEED) HOTCELL_SOAK_ROUNDS=$(ROUNDS) HOTCELL_SOAK_ENDINGS=$(ENDINGS) \
-	HOTCELL_SOAK_FLOODS=1 HOTCELL_SOAK_TIMEOUTS=$(TIMEOUTS) HOTCELL_SOAK_CALLS=$(CRASHED) HOTCELL_SOAK_RESTARTS=$(RESTARTS) \
+	HOTCELL_SOAK_FLOODS=1 HOTCELL_SOAK_TIMEOUTS=$(TIMEOUTS) HOTCELL_SOAK_CALLS=$(CRASHED) HOTCELL_SOAK_RESTARTS=$(RESTARTS) HOTCELL_SOAK_FAULTS=$(FAULTS) \
 		go test -count=1 -p 1 -v -timeout 4h ./integration/... 2>&1 | grep -E '^(soak:|---|\s+--- FAIL|FAIL|ok|panic)|soak:'
 
 engine: ## make sure that a Docker Engine answers

@@ -160,8 +160,12 @@ func (s *Supervisor) idle() <-chan struct{} {
 // lastWords is how long a supervisor that gave up waits for the cells that it is destroying.
 const lastWords = 15 * time.Second
 
+// ErrUnjournalled: answers were given that the journal could not take until the end.
+var ErrUnjournalled = errors.New("answers that were given could not be journalled: the log says which and why")
+
 // Drain refuses new calls, waits for those in flight and for their clean-up, and returns. When ctx ends first the calls
 // that are left are cancelled, their cells destroyed, and ctx's error returned. Cells that live even then are poisoned.
+// Where nothing is left but the journalling of answers, that is tried a last time: [ErrUnjournalled] if in vain.
 func (s *Supervisor) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	s.draining = true
@@ -174,15 +178,25 @@ func (s *Supervisor) Drain(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	for _, c := range s.calls.running() {
+	left := s.calls.running()
+	for _, c := range left {
 		c.cancel(errGivenUp)
+	}
+	err := ctx.Err()
+	if len(left) == 0 && s.held.none() && s.insisting.Load() > 0 {
+		s.giveUp() // which ends the insisting
+		err = nil
 	}
 	select {
 	case <-idle:
 	case <-time.After(lastWords):
 		s.log.Error("cells are left behind", "calls", s.calls.inFlight())
+		return ctx.Err()
 	}
-	return ctx.Err()
+	if err == nil && s.unwritten.Load() > 0 {
+		err = ErrUnjournalled
+	}
+	return err
 }
 
 // leave puts on record what this supervisor could not destroy, or does not know to be gone.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -35,6 +36,9 @@ type Supervisor struct {
 	tidying  sync.WaitGroup // cells that are not destroyed yet, and their helpers
 	idling   sync.Once
 	atRest   chan struct{} // closed once both are done
+
+	insisting atomic.Int64 // answers that are given and not journalled yet
+	unwritten atomic.Int64 // those that never will be
 }
 
 var (

@@ -152,10 +152,12 @@ func (s *Supervisor) suspect(ctx context.Context, f *facts) {
 	}
 }
 
-// evidence asks the engine where the cell itself could not tell. With a result, or with the runner's own count of OOM
-// kills, nobody need be asked.
+// evidence asks the engine where neither the cell itself nor the kernel could tell. With a result, or with the runner's own
+// count of OOM kills, nobody need be asked.
 func (s *Supervisor) evidence(ctx context.Context, f *facts, cl *cell) {
 	told := f.Exit != nil && f.Exit.OOMKills >= 0
+	f.witness(cl.box)
+	told = told || f.Kernel != nil && (f.Exit != nil || f.oom() || f.pressure())
 	if f.Result != nil || told || f.Output != "" || f.Engine != nil || f.EngineLost != nil {
 		return
 	}
@@ -165,6 +167,7 @@ func (s *Supervisor) evidence(ctx context.Context, f *facts, cl *cell) {
 	select {
 	case <-cl.exited:
 		f.see(cl)
+		f.witness(cl.box)
 		s.suspect(ctx, f)
 	case <-time.After(evidenceGrace):
 		if err := s.ping(ctx); errors.Is(err, sandbox.ErrUnavailable) {

@@ -100,6 +100,13 @@ func (h *held) inUse(name string) bool {
 	return ok && c.lost.IsZero()
 }
 
+// none reports whether every cell is gone.
+func (h *held) none() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.cells) == 0
+}
+
 // poisoned returns the names of the cells that will not die, sorted.
 func (h *held) poisoned() []string {
 	h.mu.Lock()

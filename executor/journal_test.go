@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -350,6 +351,36 @@ func TestAcceptedAfterAll(t *testing.T) {
 	}
 	if _, answer, err := b.Show(t.Context(), "ghost"); err != nil || verdict(answer) != "runtime_error/internal" {
 		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
+// A supervisor that has nothing left to do but to journal an answer says so when its time is over.
+func TestDrainOfAnAnswerThatIsNotJournalled(t *testing.T) {
+	for name, want := range map[string]error{"in vain": ErrUnjournalled, "at the last moment": nil} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := &broken{Journal: Forgetful}
+				j.end.Store(&errDisk)
+				b := setUp(t, well, func(c *Config) { c.Journal = j })
+				if got, _ := b.ask(t.Context(), sent("free", "r1")); verdict(got) != "ok" {
+					t.Fatal(verdict(got))
+				}
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if want == nil {
+					defer context.AfterFunc(ctx, func() { j.end.Store(nil) })()
+					ctx, cancel = context.WithTimeout(t.Context(), time.Minute+time.Millisecond)
+					defer cancel()
+				}
+				if err := b.Drain(ctx); !errors.Is(err, want) {
+					t.Errorf("drain: %v, want %v", err, want)
+				}
+				if took := time.Since(began); took < time.Minute || took > time.Minute+time.Second {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
 	}
 }
 

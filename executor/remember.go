@@ -70,6 +70,7 @@ func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record
 	if err != nil {
 		s.log.Error("an answer is not journalled yet", "call", c.id, "error", err)
 		c.owed.Store(true)
+		s.insisting.Add(1)
 		s.tidying.Go(func() {
 			defer c.owed.Store(false)
 			s.insist(mine)
@@ -85,6 +86,7 @@ func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record
 
 // insist journals an answer that has been given already, until it is or the supervisor gives up.
 func (s *Supervisor) insist(r control.Record) {
+	defer s.insisting.Add(-1)
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		last := false
 		select {
@@ -100,6 +102,7 @@ func (s *Supervisor) insist(r control.Record) {
 			s.log.Info("an answer is journalled at last", "call", r.ID)
 			return
 		case last:
+			s.unwritten.Add(1)
 			s.log.Error("an answer was given and never journalled", "call", r.ID, "error", err)
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -62,6 +63,17 @@ func needCgroups(t *testing.T) {
 	if f := cgroup.Inspect(); f.Why != "" {
 		t.Skip(f.Why)
 	}
+}
+
+// ownGroups reports whether cells have control groups of hotcell's own. Under systemd they don't: then the kernel's word is
+// there as long as the container is, and only sometimes after.
+func ownGroups(t *testing.T) bool {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "docker", "info", "--format", "{{.CgroupDriver}}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out)) == "cgroupfs"
 }
 
 // memoryEnding is an end around which memory plays a part.
@@ -122,8 +134,11 @@ func (e memoryEnding) check(t *testing.T, r *rig.Rig, confidence string) {
 		t.Fatalf("got %q, reason %q: %+v; want %q, %q", code, reason, got.answer.Error, e.code, e.reason)
 	}
 	call := show(t, r, got)
-	if e.code == a2e.Timeout && call.Confidence == "" {
+	switch {
+	case e.code == a2e.Timeout && call.Confidence == "":
 		return // on a busy machine the time may be over before the cell runs
+	case call.Confidence != sandbox.ConfidenceKernel && !ownGroups(t):
+		return
 	}
 	if call.Confidence != confidence {
 		t.Errorf("confidence %q, want %q", call.Confidence, confidence)
@@ -241,15 +256,18 @@ func hogs(t *testing.T, r *rig.Rig, names ...string) []string {
 	return all
 }
 
-// rounds is how often what is a matter of luck is tried: once, or HOTCELL_ROUNDS times.
+// rounds is how often what is a matter of luck is tried: once, or HOTCELL_SOAK_ROUNDS times.
 func rounds() int {
-	n, _ := strconv.Atoi(os.Getenv("HOTCELL_ROUNDS"))
+	n, _ := strconv.Atoi(os.Getenv("HOTCELL_SOAK_ROUNDS"))
 	return max(n, 1)
 }
 
 // Many cells that run out of memory at once: each has its own verdict, and no control group is left.
 func TestManyHogsAtOnce(t *testing.T) {
 	needCgroups(t)
+	if !ownGroups(t) {
+		t.Skip("without groups of our own a verdict may be lost with the engine's word")
+	}
 	r := newRig(t, rig.Options{
 		Skills: rig.Merge(rig.PythonSkill("hog", limited64, eat), rig.PythonSkill("framed-hog", frames64, eat)),
 		Adjust: func(c *executor.Config) { c.MaxCells = 12 },
@@ -258,10 +276,15 @@ func TestManyHogsAtOnce(t *testing.T) {
 	for range 6 {
 		names = append(names, "hog", "framed-hog")
 	}
+	wrong := 0
 	for range rounds() {
 		for _, w := range hogs(t, r, names...) {
+			wrong++
 			t.Error(w)
 		}
+	}
+	if n := rounds(); n > 1 {
+		fmt.Printf("soak: memory hogs, %d at once: %d calls, %d wrong verdicts\n", len(names), n*len(names), wrong)
 	}
 	if err := r.Drain(t.Context()); err != nil {
 		t.Fatal(err)
@@ -274,6 +297,9 @@ func TestManyHogsAtOnce(t *testing.T) {
 // Memory that runs out above the cells is nobody's own fault.
 func TestMemoryPressureIsNotTheSkillsFault(t *testing.T) {
 	needCgroups(t)
+	if !ownGroups(t) {
+		t.Skip("there is no group above all cells")
+	}
 	for _, framed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("frames %v", framed), func(t *testing.T) {
 			yaml := "limits: {memory: 512Mi}\n"

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/hotcell/hotcell/executor"
 )
 
 // drainLimit bounds how long calls in flight may go on when a host is asked to stop.
@@ -38,7 +40,10 @@ func serveDoors(ctx context.Context, s supervisor, log *slog.Logger, doors ...do
 	enough()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainLimit)
 	defer cancel()
-	if err := s.Drain(drain); err != nil {
+	switch err := s.Drain(drain); {
+	case errors.Is(err, executor.ErrUnjournalled):
+		first = errors.Join(first, err)
+	case err != nil:
 		first = errors.Join(first, fmt.Errorf("calls did not end within %s and were killed", drainLimit))
 	}
 	closeAll()

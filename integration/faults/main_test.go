@@ -50,7 +50,7 @@ func onEngine(f func(ctx context.Context, d *docker.Driver)) {
 		return
 	}
 	defer d.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), hang+time.Minute)
 	defer cancel()
 	f(ctx, d)
 }

@@ -77,7 +77,7 @@ func (e *privateEngine) awaitNone(t *testing.T, instance string) {
 
 // An engine that goes while a volume is being filled leaves half a volume and its lock: the next call is not held up by them.
 func TestEngineRestartsDuringAFill(t *testing.T) {
-	rounds, _ := soak(t, "HOTCELL_SOAK_RESTARTS", 2)
+	rounds, _ := soak(t, "HOTCELL_SOAK_RESTARTS", 1)
 	e := newPrivateEngine(t)
 	e.importImage(t, "hotcell/waiter:1", testutil.GoBuild(t, "./testdata/waiter"))
 	b := restartBench(t, e, rounds)

@@ -73,7 +73,7 @@ func frameRows() []row {
 		then("signal", "and is killed", noted("signal:9")),
 		then("hang", "and stays, deaf to SIGTERM", noted("signal:9")),
 		dies(then("memory", "and eats memory", saying("the result stands"))),
-		then("flood", "and prints 1 GiB", noted("output_over")),
+		then("flood", "and prints 1 GiB, until its budget or its time is over", numbered),
 		{name: "half-a-result", what: "dies in the middle of its result", stops: first, args: []string{"frames-then", "half"},
 			code: a2e.SandboxCrash, reason: a2e.ReasonSignal, says: "signal 9"},
 		{name: "daemon-talks-on", what: "exits and leaves a daemon that keeps stdout and talks on", stops: "the runner, which ends what is left",

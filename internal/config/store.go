@@ -32,7 +32,7 @@ const (
 // JournalPath is the file that calls are journalled in.
 func (c *Config) JournalPath() string {
 	if path, ok := strings.CutPrefix(c.Store.URL, sqliteURL); ok {
-		return path
+		return filepath.Clean(path) // two slashes at its start would name a host
 	}
 	return filepath.Join(c.DataDir, "hotcell.db")
 }

@@ -15,8 +15,12 @@ var ErrClosed = errors.New("the journal is closed")
 
 var (
 	errNotRegular = errors.New("not a regular file")
+	errDangling   = errors.New("a link to nothing")
+	errLongPath   = errors.New("its path is longer than 500 bytes")
+	errForeign    = errors.New("a database of another program")
 	errNewer      = errors.New("written by a newer hotcell")
 	errReplaced   = errors.New("the journal's file was removed or replaced while it was in use: start hotcell again")
+	errBehind     = errors.New("more came than could be written")
 	errStuck      = errors.New("the disk does not answer")
 	errOpening    = errors.New("another process has been opening it for too long")
 )
@@ -41,7 +45,11 @@ func plain(err error) error {
 func advice(err error) string {
 	const elsewhere = "choose another folder with --data-dir or data_dir"
 	switch {
-	case errors.Is(err, errNotRegular):
+	case errors.Is(err, errLongPath):
+		return elsewhere
+	case errors.Is(err, errForeign):
+		return "choose another file with store.url or another folder with data_dir"
+	case errors.Is(err, errNotRegular), errors.Is(err, errDangling):
 		return "move it away, or " + elsewhere
 	case errors.Is(err, errNewer):
 		return "run that version, or " + elsewhere

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -19,8 +20,14 @@ const busyLimit = 5 * time.Second
 // walLimit is what the write-ahead log is cut to once it has been copied into the file.
 const walLimit = 16 << 20 // bytes
 
+// longestPath is what SQLite takes, less what it adds to names.
+const longestPath = 500
+
 // prepare makes the file if it is missing, so that nobody else can ever read it, and tells early why it cannot be used.
 func prepare(path string) error {
+	if abs, err := filepath.Abs(path); err != nil || len(abs) > longestPath {
+		return errors.Join(errLongPath, err)
+	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -28,20 +35,29 @@ func prepare(path string) error {
 		return err
 	case !info.Mode().IsRegular():
 		return errNotRegular
-	case info.Mode().Perm()&0o077 != 0:
-		_ = os.Chmod(path, 0o600) // another user's file is that user's to decide about
-		return nil
 	default: // not opened: closing a descriptor would drop the locks that this process has on the file
 		return nil
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
-	case errors.Is(err, os.ErrExist): // another process was faster
-		return nil
+	case errors.Is(err, os.ErrExist):
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			return errDangling
+		}
+		return nil // another process was faster
 	case err != nil:
 		return err
 	}
 	return f.Close()
+}
+
+// seal takes a journal that others can read from them. It comes after the opening: what is no journal is not touched.
+func seal(path string) {
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
+			_ = os.Chmod(name, 0o600) // another user's file is that user's to decide about
+		}
+	}
 }
 
 // present makes sure that the file is the one that was opened. Once it was removed or replaced, what is written goes

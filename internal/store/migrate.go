@@ -45,5 +45,20 @@ func current(ctx context.Context, db *sql.DB) (bool, error) {
 	if v > latest {
 		return false, fmt.Errorf("%w: it has version %d, this program knows %d", errNewer, v, latest)
 	}
-	return v == latest, nil
+	if v > 0 {
+		return v == latest, nil
+	}
+	return false, unclaimed(ctx, db)
+}
+
+// unclaimed makes sure that nobody else's tables are in a file that has no version yet. A migration that was interrupted
+// has left its own.
+func unclaimed(ctx context.Context, db *sql.DB) error {
+	var others, ours int
+	err := db.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(name = 'goose_db_version'), 0) FROM sqlite_master
+		WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`).Scan(&others, &ours)
+	if err == nil && others > 0 && ours == 0 {
+		err = errForeign
+	}
+	return err
 }

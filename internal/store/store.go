@@ -46,6 +46,11 @@ type Store struct {
 	stmts statements
 	queue *queue
 	loop  sync.WaitGroup
+
+	// What the writer has not told the log yet.
+	lost     int // events
+	lostTo   error
+	lamented time.Time
 }
 
 const readers = 4 // connections at once
@@ -70,6 +75,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := s.openPatiently(ctx, cmp.Or(opts.Sync, "normal")); err != nil {
 		return nil, explain(s.path, err)
 	}
+	seal(s.path)
 	s.loop.Go(s.run)
 	return s, nil
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -239,6 +241,8 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		"no folder":  {func(t *testing.T, path string) { must(t, os.Remove(filepath.Dir(path))) }, "make its folder"},
 		"newer":      {newer, "written by a newer hotcell: it has version 99"},
 		"other data": {otherData, "move it away"},
+		"others'":    {others, "a database of another program: choose another"},
+		"a link":     {func(t *testing.T, path string) { must(t, os.Symlink(path+"-gone", path)) }, "a link to nothing: move it away"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x", "hotcell.db")
@@ -289,6 +293,39 @@ func otherData(t *testing.T, path string) {
 	must(t, err)
 	_, err = db.Exec(`CREATE TABLE calls (x); PRAGMA user_version = 1`)
 	must(t, errors.Join(err, db.Close()))
+}
+
+func others(t *testing.T, path string) {
+	db, err := connect(path, "normal", false)
+	must(t, err)
+	_, err = db.Exec(`CREATE TABLE customers (x)`)
+	must(t, errors.Join(err, db.Close()))
+}
+
+func TestAPathThatIsTooLong(t *testing.T) {
+	path := filepath.Join(t.TempDir(), strings.Repeat(strings.Repeat("x", 99)+"/", 6), "hotcell.db")
+	if _, err := Open(t.Context(), Options{Path: path}); !errors.Is(err, errLongPath) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Others cannot read a journal; a file that is none keeps its mode.
+func TestWhoCanReadIt(t *testing.T) {
+	journal, other := filepath.Join(t.TempDir(), "hotcell.db"), filepath.Join(t.TempDir(), "hostname")
+	s, err := Open(t.Context(), Options{Path: journal})
+	must(t, err)
+	must(t, s.Close())
+	write(t, other, "no journal")
+	must(t, errors.Join(os.Chmod(journal, 0o644), os.Chmod(other, 0o644)))
+	opened(t, Options{Path: journal})
+	if _, err := Open(t.Context(), Options{Path: other}); err == nil {
+		t.Error("it opens")
+	}
+	for name, want := range map[string]fs.FileMode{journal: 0o600, journal + "-wal": 0o600, journal + "-shm": 0o600, other: 0o644} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want %v", filepath.Base(name), info, err, want)
+		}
+	}
 }
 
 // The words for what the file system says when no test can make it say so.
@@ -475,5 +512,30 @@ func TestPack(t *testing.T) {
 	w := words{data: make([]byte, rowBytes-10)}
 	if w.add(&words{first: 1, last: 1, data: make([]byte, 10)}) {
 		t.Error("a row grows without an end")
+	}
+}
+
+// A skill that talks while nothing can be written does not fill the log: all that is lost is told, now and then.
+func TestTheLogIsNotFlooded(t *testing.T) {
+	var c clock
+	var text strings.Builder
+	s := opened(t, Options{Now: c.now, Log: slog.New(slog.NewTextHandler(&text, nil))})
+	must(t, s.Close()) // so that this goroutine may be the writer
+	bad := func() batch {
+		return batch{late: []*op{{late: true, do: func(*sql.Tx) error { return errors.New("disk full") }}}}
+	}
+	for range 100 {
+		s.commit(bad())
+		c.add(lamentEvery / 40)
+	}
+	s.lament(7, errBehind)
+	s.lament(0, nil)
+	var got []string
+	for line := range strings.Lines(text.String()) {
+		_, line, _ = strings.Cut(line, "journalled\" ")
+		got = append(got, strings.TrimSpace(line))
+	}
+	if want := []string{"events=1", "events=40", "events=40", "events=26"}; !slices.EqualFunc(got, want, func(g, w string) bool { return strings.HasPrefix(g, w+" error=") }) {
+		t.Errorf("told:\n%s", strings.Join(got, "\n"))
 	}
 }

@@ -16,10 +16,11 @@ func (s *Store) run() {
 	for {
 		b := s.queue.take()
 		if b.dropped > 0 {
-			s.log.Warn("the journal can't keep up: events were dropped", "events", b.dropped)
+			s.lament(b.dropped, errBehind)
 		}
 		switch {
 		case b.last:
+			s.lament(0, nil)
 			return
 		case len(b.urgent)+len(b.late) > 0:
 			s.commit(b)
@@ -50,7 +51,7 @@ func (s *Store) commit(b batch) {
 	all := append(s.pack(b.late), urgent...)
 	err := s.transact(all)
 	if err != nil && len(b.late) > 0 {
-		s.log.Warn("events were not journalled", "events", len(b.late), "error", err)
+		s.lament(len(b.late), err)
 	}
 	for _, o := range urgent {
 		if err == nil || len(all) == 1 || busy(err) {
@@ -58,6 +59,23 @@ func (s *Store) commit(b batch) {
 			continue
 		}
 		o.done <- s.transact([]*op{o})
+	}
+}
+
+// lamentEvery is how often the log tells of events that are lost: who makes them must not fill it.
+const lamentEvery = 10 * time.Second
+
+// lament counts events that were not journalled and tells of them now and then; no error means that these were the last.
+// Only the writer calls it.
+func (s *Store) lament(events int, err error) {
+	s.lost += events
+	if err == nil {
+		err = s.lostTo
+	}
+	s.lostTo = err
+	if now := s.now(); s.lost > 0 && (events == 0 || now.Sub(s.lamented) >= lamentEvery) {
+		s.log.Warn("events were not journalled", "events", s.lost, "error", err)
+		s.lost, s.lamented = 0, now
 	}
 }
 

@@ -30,6 +30,7 @@ type Group struct {
 	rung      uint64 // how often it rang before the container started, or nothing came of it
 	kills     int64
 	atLimit   bool
+	used      sandbox.Usage
 	throttled time.Duration
 	killed    bool // the first process died of SIGKILL
 	verified  bool // the container was seen in here
@@ -136,13 +137,19 @@ func (g *Group) read() sandbox.Evidence {
 	g.atLimit = g.atLimit || g.kind.atLimit(g.path, g.limit)
 	s := signs{AtLimit: g.atLimit, Kills: g.kills, Sure: sure, Killed: g.killed}
 	s.Rang = g.ring != nil && g.ring.rung() > g.rung
-	ev := sandbox.Evidence{Confidence: sandbox.ConfidenceKernel, Usage: g.last.Usage}
-	if now := g.kind.usage(g.path); now.MemoryPeak > 0 || now.CPU > 0 { // a scope that is gone says nothing
-		ev.Usage = now
-	}
+	g.note()
+	ev := sandbox.Evidence{Confidence: sandbox.ConfidenceKernel, Usage: g.used}
 	ev.Usage.Throttled = g.throttled
 	ev.OOMKilled, ev.Pressure = s.verdict()
 	return ev
+}
+
+// note keeps what the cell has used so far. A group that is gone, or about to be, says nothing.
+func (g *Group) note() {
+	now := g.kind.usage(g.path)
+	g.used.MemoryPeak = max(g.used.MemoryPeak, now.MemoryPeak)
+	g.used.CPU = max(g.used.CPU, now.CPU)
+	g.used.PIDsPeak = max(g.used.PIDsPeak, now.PIDsPeak)
 }
 
 // sample reads what only the container's own group tells, while it is there, and reports whether it is.
@@ -154,6 +161,9 @@ func (g *Group) sample() bool {
 	}
 	if t, ok := g.kind.throttled(g.container); ok {
 		g.throttled = max(g.throttled, t)
+	}
+	if !g.own {
+		g.note()
 	}
 	return ok
 }

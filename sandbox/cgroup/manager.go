@@ -235,7 +235,7 @@ func (m *Manager) clear(level string) {
 
 // Close removes the root group if no other supervisor has cells.
 func (m *Manager) Close() {
-	if m == nil || m.mounts.version == 0 {
+	if m == nil || m.mounts.version == 0 || !rootPath.MatchString(m.root) || !word.MatchString(m.instance) {
 		return
 	}
 	m.mu.Lock()

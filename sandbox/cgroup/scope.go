@@ -3,6 +3,7 @@ package cgroup
 import (
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -52,15 +53,28 @@ func (w *watch) next() bool {
 
 func (w *watch) close() { _ = w.file.Close() }
 
-// follow samples with each change.
+// How long after a change the file is looked at, and how often: the kernel tells of changes no more than once in 10 ms, and
+// the kill may be the one that it has not told of yet when the scope goes away.
+const (
+	afterChange = 24 * time.Millisecond
+	changePause = 3 * time.Millisecond
+)
+
+// follow samples with each change, and a little after.
 func (g *Group) follow(w *watch) {
 	g.work.Go(func() {
 		for more := true; more; more = w.next() {
-			g.mu.Lock()
-			if !g.removed {
-				_ = g.sample()
+			for end := time.Now().Add(afterChange); g.glance() && time.Now().Before(end); {
+				time.Sleep(changePause)
 			}
-			g.mu.Unlock()
 		}
 	})
+}
+
+// glance samples once and reports whether another look may show more.
+func (g *Group) glance() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := g.kills
+	return !g.removed && g.sample() && g.kills == before
 }

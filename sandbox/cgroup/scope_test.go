@@ -57,8 +57,10 @@ func TestAScopeOfSystemds(t *testing.T) {
 				Confidence: sandbox.ConfidenceKernel,
 				Usage:      sandbox.Usage{MemoryPeak: 4096, CPU: 2 * time.Millisecond, Throttled: time.Millisecond, PIDsPeak: 2},
 			}
-			if ev := g.Evidence(false); ev != want {
-				t.Errorf("got %+v, want %+v", ev, want)
+			if tt.oom { // else the watch alone has looked
+				if ev := g.Evidence(false); ev != want {
+					t.Errorf("got %+v, want %+v", ev, want)
+				}
 			}
 			if err := os.WriteFile(filepath.Join(dir, "memory.events"), []byte(tt.events), 0o600); err != nil {
 				t.Fatal(err)

@@ -114,7 +114,7 @@ func (d *Driver) learn(ctx context.Context, maxAge time.Duration) (*facts, error
 	info, err := d.system.Info(op)
 	if err != nil {
 		d.facts.put(nil)
-		return nil, d.explain(ctx, "ask the engine what it is", err)
+		return nil, d.unanswered(ctx, "ask the engine what it is", err)
 	}
 	if v := d.system.ClientVersion(); versions.LessThan(v, minAPI) {
 		return nil, unsupported("engine at %s (Docker %s) speaks API %s: at least %s is needed", d.host, info.ServerVersion, v, minAPI)

@@ -120,7 +120,12 @@ var (
 // dropLost looks for a container that may be there though its create failed, and removes it. It is not taken over: the
 // engine's warnings are lost with its answer, and they say what it does not enforce.
 func (d *Driver) dropLost(ctx context.Context, name string, err error) {
-	if answered(err) {
+	switch {
+	case refused(err):
+		return
+	case errdefs.IsInternal(err) || errdefs.IsUnavailable(err):
+		// An engine cleans up after itself; what stands between it and us may have said this in its place.
+		_ = d.late(func(work context.Context) { d.dropNamed(work, name, soon, false) })
 		return
 	}
 	slow := errors.Is(err, context.DeadlineExceeded)
@@ -147,7 +152,7 @@ func (d *Driver) dropNamed(ctx context.Context, name string, pauses []time.Durat
 		}
 		looked = true
 		for _, c := range containers {
-			d.undo(ctx, c.ID, name)
+			d.insist(ctx, name, func(ctx context.Context) error { return d.dropListed(ctx, c) })
 			return true, true
 		}
 		if once {
@@ -171,16 +176,21 @@ func (d *Driver) Remove(ctx context.Context, id string) error {
 		return err
 	}
 	for _, c := range found {
-		if c.ID != id {
-			continue
+		if c.ID == id {
+			return d.dropListed(ctx, c)
 		}
-		if c.Labels[sandbox.LabelKind] == kindFill {
-			return d.abandon(ctx, lockOf(c))
-		}
-		if err := d.remove(ctx, id, "cell "+c.Labels[labelName]); err != nil {
-			return err
-		}
-		return d.groups.Release(c.Labels[sandbox.LabelInstance], c.Labels[labelName])
 	}
 	return nil
+}
+
+// dropListed removes a container with what belongs to it. That of a fill is an unfinished volume, which would count as a
+// complete one without it.
+func (d *Driver) dropListed(ctx context.Context, c container.Summary) error {
+	if c.Labels[sandbox.LabelKind] == kindFill {
+		return d.abandon(ctx, lockOf(c))
+	}
+	if err := d.remove(ctx, c.ID, "cell "+c.Labels[labelName]); err != nil {
+		return err
+	}
+	return d.groups.Release(c.Labels[sandbox.LabelInstance], c.Labels[labelName])
 }

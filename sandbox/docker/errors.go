@@ -41,6 +41,15 @@ func (d *Driver) explain(outer context.Context, what string, err error) error {
 	return fmt.Errorf("%s: engine at %s: %s: %w", what, d.host, words(err), sandbox.ErrUnavailable) // it is broken, or speaks nonsense
 }
 
+// unanswered is explain for a question that every engine answers. One that says that there is no such thing, or that this is
+// not for hotcell, is no engine that can be used; above all it says nothing about an image or a cell.
+func (d *Driver) unanswered(outer context.Context, what string, err error) error {
+	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) || errdefs.IsPermissionDenied(err) || errdefs.IsUnauthorized(err) {
+		return fmt.Errorf("%s: engine at %s: %s: %w", what, d.host, words(err), sandbox.ErrUnavailable)
+	}
+	return d.explain(outer, what, err)
+}
+
 // vanished is for a container that the engine knew and does not know any more.
 func (d *Driver) vanished(name string) error {
 	return fmt.Errorf("cell %s has vanished from the engine at %s: %w", name, d.host, sandbox.ErrUnavailable)
@@ -51,11 +60,11 @@ func gone(err error) bool {
 	return client.IsErrConnectionFailed(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// answered reports that the engine itself said no. Any other error leaves open what it has done.
-func answered(err error) bool {
+// refused reports that the engine itself said no. Any other error leaves open what it has done.
+func refused(err error) bool {
 	for _, is := range []func(error) bool{
-		errdefs.IsInternal, errdefs.IsInvalidArgument, errdefs.IsNotFound, errdefs.IsConflict, errdefs.IsPermissionDenied,
-		errdefs.IsUnauthorized, errdefs.IsUnavailable, errdefs.IsNotImplemented, errdefs.IsUnknown,
+		errdefs.IsInvalidArgument, errdefs.IsNotFound, errdefs.IsConflict, errdefs.IsPermissionDenied, errdefs.IsUnauthorized,
+		errdefs.IsNotImplemented,
 	} {
 		if is(err) {
 			return true

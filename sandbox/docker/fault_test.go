@@ -445,3 +445,21 @@ func TestOldEngine(t *testing.T) {
 		t.Errorf("create: %v", err)
 	}
 }
+
+// What answers like an engine and does not know what it is says nothing about images.
+func TestNoRealEngine(t *testing.T) {
+	for _, status := range []int{403, 404, 409, 500} {
+		e := newEngine(t)
+		e.replace("GET /info", func(w http.ResponseWriter, _ *http.Request) { fail(w, status, "page not found") })
+		d := e.driver(t, Timeouts{})
+		for name, call := range map[string]func() error{
+			"capabilities": func() error { _, err := d.Capabilities(t.Context()); return err },
+			"inspect":      func() error { _, err := d.Inspect(t.Context()); return err },
+			"create":       func() error { _, err := d.Create(t.Context(), testSpec()); return err },
+		} {
+			if err := call(); !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), "page not found") {
+				t.Errorf("%d, %s: %v", status, name, err)
+			}
+		}
+	}
+}

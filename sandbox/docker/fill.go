@@ -102,7 +102,7 @@ func (d *Driver) createFill(ctx context.Context, name string, image sandbox.Imag
 	if volume != nil {
 		host.Mounts = []mount.Mount{*volume}
 	}
-	op, cancel := context.WithTimeout(ctx, d.limits.Create)
+	op, cancel := lingering(ctx, d.limits.Create)
 	defer cancel()
 	resp, err := d.containers.ContainerCreate(op, config, host, nil, nil, name)
 	if err != nil {
@@ -113,6 +113,14 @@ func (d *Driver) createFill(ctx context.Context, name string, image sandbox.Imag
 		return "", d.explain(ctx, "create container "+name, err)
 	}
 	return resp.ID, nil
+}
+
+// lingering is a context for a request whose answer is wanted even though ctx ends, for what it makes has to be removed: it
+// goes on for a while, at most until the limit.
+func lingering(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	op, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(undoLimit, cancel) })
+	return op, func() { stop(); cancel() }
 }
 
 // dropStale abandons the digest's lock if it is so old that whoever made it has given up. It returns errBusy: look again.

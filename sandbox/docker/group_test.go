@@ -21,7 +21,15 @@ func grouped(t *testing.T, limits Timeouts) (d *Driver, root string) {
 		t.Skip(f.Why)
 	}
 	root = fmt.Sprintf("/hotcell-docker-%d", os.Getpid())
-	return open(t, Options{Instance: "test", Timeouts: limits, Cgroup: cgroup.Options{Root: root}}), root
+	d = open(t, Options{Instance: "test", Timeouts: limits, Cgroup: cgroup.Options{Root: root}})
+	f, err := d.learn(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.cgroups.Driver != "cgroupfs" {
+		t.Skipf("the engine's cgroup driver is %s: there are no groups of our own", f.cgroups.Driver)
+	}
+	return d, root
 }
 
 func groupDirs(t *testing.T, pattern string) []string {

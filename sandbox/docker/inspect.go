@@ -20,12 +20,12 @@ func (d *Driver) Inspect(ctx context.Context) (sandbox.EngineFacts, error) {
 	began := time.Now()
 	info, err := d.system.Info(op)
 	if err != nil {
-		return sandbox.EngineFacts{}, d.explain(ctx, "ask the engine what it is", err)
+		return sandbox.EngineFacts{}, d.unanswered(ctx, "ask the engine what it is", err)
 	}
 	took := time.Since(began)
 	version, err := d.system.ServerVersion(op)
 	if err != nil {
-		return sandbox.EngineFacts{}, d.explain(ctx, "ask the engine for its version", err)
+		return sandbox.EngineFacts{}, d.unanswered(ctx, "ask the engine for its version", err)
 	}
 	f := describe(info, version)
 	f.Address, f.Took, f.API = d.host, took, d.system.ClientVersion()

@@ -247,3 +247,16 @@ func TestUndoOutlastsTheEnginesAbsence(t *testing.T) {
 	e.replace("DELETE /containers/{id}", nil)
 	testutil.Poll(t, 30*time.Second, func() bool { return len(e.left()) == 0 })
 }
+
+// What stands between an engine and its client may say that something went wrong when it did not.
+func TestCreatedThoughItFailed(t *testing.T) {
+	e := newEngine(t)
+	e.replace("POST /containers/create", func(w http.ResponseWriter, r *http.Request) {
+		e.create(r)
+		fail(w, 504, "gateway timeout")
+	})
+	if _, err := e.driver(t, Timeouts{}).Create(t.Context(), testSpec()); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("create: %v", err)
+	}
+	testutil.Poll(t, 30*time.Second, func() bool { return e.asked("POST /containers/create") == 1 && len(e.left()) == 0 })
+}

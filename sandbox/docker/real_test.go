@@ -153,7 +153,8 @@ func TestEngine(t *testing.T) {
 		"NotExecutable": r.notExecutable, "UnknownRuntime": r.unknownRuntime, "StuckOutput": r.stuckOutput,
 		"TreeModes": r.treeModes, "TreeEmpty": r.treeEmpty, "TreeRefused": r.treeRefused, "TreeFilledOnce": r.treeFilledOnce,
 		"TreeVanishes": r.treeVanishes, "TreeStaleLock": r.treeStaleLock, "RemoveFill": r.removeFill,
-		"RemoveVolumeInUse": r.removeVolumeInUse, "CloseEndsFills": r.closeEndsFills, "Witness": r.witness,
+		"RemoveVolumeInUse": r.removeVolumeInUse, "CloseEndsFills": r.closeEndsFills,
+		"CloseWaitsForFills": r.closeWaitsForFills, "LateFill": r.lateFill, "Witness": r.witness,
 		"StartOutOfMemory":  r.startOutOfMemory,
 		"KillWithoutEngine": r.killWithoutEngine, "LeftGroup": r.leftGroup, "Conformance": r.conformance,
 	} {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/volume"
+	"github.com/hotcell/hotcell/internal/testutil"
+	"github.com/hotcell/hotcell/internal/testutil/engineproxy"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/sandboxtest"
 )
@@ -217,5 +219,57 @@ func (r *real) closeEndsFills(t *testing.T) {
 	}
 	if _, err := d.ensure(t.Context(), r.newTree(t, files()), r.image); !errors.Is(err, errClosed) {
 		t.Errorf("ensure after close: %v", err)
+	}
+}
+
+// slowly is a driver on an engine that makes the container through which a volume is filled only after a while.
+func slowly(t *testing.T, o Options, after time.Duration) (*Driver, *engineproxy.Proxy) {
+	proxy := engineproxy.New(t, "")
+	proxy.Inject(engineproxy.Rule{
+		Method: "POST", Path: "/containers/create", Nth: 2, Fault: engineproxy.Fault{Before: engineproxy.Pause{For: after}},
+	})
+	o.Host, o.Instance = proxy.Host(), "slow"
+	return openPlain(t, o), proxy
+}
+
+// A driver that is closed while a slow engine makes what a fill asked for leaves nothing of it.
+func (r *real) closeWaitsForFills(t *testing.T) {
+	const slow = 2 * time.Second
+	d, proxy := slowly(t, Options{}, slow)
+	tree := r.newTree(t, files())
+	began := time.Now()
+	var filling sync.WaitGroup
+	filling.Go(func() {
+		if _, err := d.ensure(t.Context(), tree, r.image); err == nil {
+			t.Error("the volume was filled")
+		}
+	})
+	testutil.Poll(t, 20*time.Second, func() bool { return proxy.Requests("POST", "/containers/create") == 2 })
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	filling.Wait()
+	if took := time.Since(began); took < slow {
+		t.Errorf("closed after %v: the engine has not even begun", took)
+	}
+	if containers, volumes := r.fills(t, tree); len(containers)+len(volumes) > 0 {
+		t.Errorf("left: %v, %v", containers, volumes)
+	}
+}
+
+// What a fill asked for and no longer waits for takes its volume along: an empty one without a lock would count as complete.
+func (r *real) lateFill(t *testing.T) {
+	d, proxy := slowly(t, Options{Timeouts: Timeouts{Create: 500 * time.Millisecond}}, 2*time.Second)
+	tree := r.newTree(t, files())
+	if _, err := d.ensure(t.Context(), tree, r.image); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("ensure: %v", err)
+	}
+	removed := proxy.Requests("DELETE", "/volumes/*")
+	testutil.Poll(t, 20*time.Second, func() bool { return proxy.Requests("DELETE", "/volumes/*") > removed })
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if containers, volumes := r.fills(t, tree); len(containers)+len(volumes) > 0 {
+		t.Errorf("left: %v, %v", containers, volumes)
 	}
 }
