@@ -2,10 +2,12 @@ package executor
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -413,6 +415,27 @@ func TestAnAnswerIsJournalledAtLast(t *testing.T) {
 	b.settle(t) // waits for it
 	if r, err := j.Find(t.Context(), answer.ID); err != nil || !sameAnswer(t, answer, answerOf(r.Answer)) {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Where somebody closed the call before its answer could be journalled, two answers were given, and the log says so.
+func TestAnAnswerIsJournalledTooLate(t *testing.T) {
+	path := dbPath(t)
+	j := &broken{Journal: journalAt(t, path)}
+	var log bytes.Buffer // written by one handler, read at the end
+	one := setUp(t, well, func(c *Config) { c.Instance, c.Journal, c.Log = "one", j, slog.New(slog.NewTextHandler(&log, nil)) })
+	j.end.Store(&errDisk)
+	if answer, _ := one.ask(t.Context(), sent("free", "r1")); verdict(answer) != "ok" {
+		t.Fatal(verdict(answer))
+	}
+	two := journalled(t, path, "two", well, func(c *Config) { c.Owners = &owners{known: map[string]bool{"one": false}} })
+	if err := two.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	j.end.Store(nil)
+	one.settle(t)
+	if text := log.String(); !strings.Contains(text, "another one stands") || strings.Contains(text, "journalled at last") {
+		t.Error(text)
 	}
 }
 

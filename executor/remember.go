@@ -99,9 +99,12 @@ func (s *Supervisor) insist(r control.Record) {
 			last = true
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), journalLimit)
-		_, err := s.journal.End(ctx, r)
+		stands, err := s.journal.End(ctx, r)
 		cancel()
 		switch {
+		case err == nil && string(stands.Answer) != string(r.Answer):
+			s.log.Error("an answer was given, and another one stands: another supervisor has closed the call meanwhile", "call", r.ID, "stands", stands.Reason)
+			return
 		case err == nil:
 			s.log.Info("an answer is journalled at last", "call", r.ID)
 			return

@@ -131,7 +131,8 @@ func (e *exam) volumes() {
 	}
 }
 
-// owners: the supervisors of the data folder, and cells that would not die.
+// owners: the supervisors of the data folder, and cells that would not die, or of which their supervisor knew no end when it
+// stopped.
 func (e *exam) owners() {
 	const id = "supervisors"
 	left := e.facts.Left
@@ -154,5 +155,5 @@ func (e *exam) owners() {
 	}
 	e.ok(id, "%d alive, %d dead in the data folder", alive, dead)
 	e.either("poisoned", len(poisoned) == 0, "no cell refuses to die",
-		"would not die: "+few(poisoned), Warn, "look at the engine and its host: 'docker ps -a' names them, a restart of the engine removes them")
+		"not known to be gone: "+few(poisoned), Warn, "look at the engine and its host: 'docker ps -a' names those that are there; a sweep removes them once the engine can, perhaps after its restart")
 }

@@ -117,10 +117,14 @@ func (m *Manager) Drop(id string) error {
 			return err
 		}
 	}
+	level := path.Join(m.root, instance)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if instance != m.instance || len(m.live) == 0 {
-		m.clear(path.Join(m.root, instance))
+		m.clear(level)
+	}
+	if cell == "" && len(m.names(level)) > 0 {
+		return fmt.Errorf("group %s is in use again", level)
 	}
 	return nil
 }
