@@ -6,6 +6,8 @@
 // process id, clock or heartbeat has to be believed. A clean exit removes the file. The folder must be on a file system
 // where flock(2) works between all who share it.
 //
+// A file says in which inode it was written, so that the copies in a copied folder prove nobody's death.
+//
 // The package knows nothing of cells but their names. What the files and their folder hold is not trusted: links, special
 // files, huge files and garbage are passed over.
 package instance

@@ -85,7 +85,10 @@ func (i *Instance) Alive(id string) (alive, known bool) {
 	}
 	defer f.Close()
 	free, err := tryLock(f, shared)
-	return err == nil && !free, err == nil
+	if err != nil || free && copied(f) {
+		return false, false
+	}
+	return !free, true
 }
 
 // Poisoned replaces the names of the cells of this supervisor that will not die. Once some are set, [Instance.Close]
