@@ -61,7 +61,7 @@ bench: build image ## compare call times with the raw engine and docker run (BEN
 fuzz: ## run each fuzz target for FUZZTIME (2m)
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file func; do \
 		echo "$${file%/*} $${func#func }"; \
-		go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$${file%/*}" </dev/null || exit 1; \
+		go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$${file%/*}" </dev/null || exit 1; \
 	done
 
 soak: build image ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, FAULTS, SEED)

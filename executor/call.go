@@ -142,7 +142,7 @@ func (s *Supervisor) judge(f *facts, c *call, p *plan, r *relay.Relay) outcome {
 
 // logEnd logs how a call ended. A skill's own words are the caller's business and may repeat its arguments: they stay out.
 func (s *Supervisor) logEnd(c *call, e *a2e.Error) {
-	view, _ := c.snapshot()
+	view := c.now()
 	l := s.log.With("call", c.id, "skill", clip(view.Skill, 80))
 	switch {
 	case e == nil:

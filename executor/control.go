@@ -20,7 +20,7 @@ func (s *Supervisor) List(ctx context.Context, limit int) ([]control.Call, error
 	}
 	calls, here := []control.Call{}, map[string]bool{}
 	for _, c := range s.calls.newest(limit) {
-		view, _ := c.snapshot()
+		view := c.now()
 		calls, here[c.id] = append(calls, view), true
 	}
 	for _, v := range kept {
@@ -42,7 +42,7 @@ func (s *Supervisor) Show(ctx context.Context, id string) (control.Call, *a2e.Ca
 	case err != nil:
 		return control.Call{}, nil, err
 	case c == nil:
-		return r.Call, answerOf(r), nil
+		return r.Call, answerOf(r.Answer), nil
 	}
 	view, answer := c.snapshot()
 	return view, answer, nil

@@ -413,7 +413,7 @@ func TestAnAnswerIsJournalledAtLast(t *testing.T) {
 	}
 	j.end.Store(nil)
 	b.settle(t) // waits for it
-	if r, err := j.Find(t.Context(), answer.ID); err != nil || !sameAnswer(t, answer, answerOf(r)) {
+	if r, err := j.Find(t.Context(), answer.ID); err != nil || !sameAnswer(t, answer, answerOf(r.Answer)) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -65,7 +65,7 @@ func (c *call) update(f func(v *control.Call)) {
 
 // keep notes an event within the bounds, and counts what it drops. It returns the event as JSON, nil if it has none.
 func (c *call) keep(ev *a2e.Event) json.RawMessage {
-	b, err := json.Marshal(ev)
+	b, err := ev.MarshalJSON() // json.Marshal would go over a large event again
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.view.Events++
@@ -137,16 +137,19 @@ func (c *call) size() int64 {
 	return int64(len(c.answer)+c.kept) + 1024
 }
 
+// now is the call as it stands.
+func (c *call) now() control.Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.view
+}
+
 // snapshot returns the call as it stands and its answer, nil before its end.
 func (c *call) snapshot() (control.Call, *a2e.CallResponse) {
 	c.mu.Lock()
 	view, raw := c.view, c.answer
 	c.mu.Unlock()
-	var answer a2e.CallResponse
-	if raw == nil || decode(raw, &answer) != nil {
-		return view, nil
-	}
-	return view, &answer
+	return view, answerOf(raw)
 }
 
 // await waits for the answer of a call that another request started. It is nil when that answer is not worth repeating.

@@ -128,7 +128,7 @@ func (w *stored) await(ctx context.Context) *a2e.CallResponse {
 		if w.record.Answer == nil {
 			w.close(ctx)
 		}
-		if answer := answerOf(w.record); answer != nil {
+		if answer := answerOf(w.record.Answer); answer != nil {
 			if w.record.Again {
 				return nil
 			}

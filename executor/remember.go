@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -44,13 +45,13 @@ func unjournalled() *a2e.Error {
 
 // record is the call as the journal keeps it.
 func (c *call) record(instance string) control.Record {
-	view, _ := c.snapshot()
+	view := c.now()
 	return control.Record{Call: view, Digest: c.digest, Instance: instance}
 }
 
 // note tells the journal how far a call is.
 func (s *Supervisor) note(c *call) {
-	view, _ := c.snapshot()
+	view := c.now()
 	s.journal.Note(view)
 }
 
@@ -77,7 +78,10 @@ func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record
 		})
 		return mine, answer
 	}
-	if theirs := answerOf(stands); string(stands.Answer) != string(raw) && theirs != nil {
+	if bytes.Equal(stands.Answer, raw) {
+		return mine, answer
+	}
+	if theirs := answerOf(stands.Answer); theirs != nil {
 		s.log.Error("a call was closed by another supervisor while it ran here", "call", c.id)
 		return stands, theirs
 	}
@@ -125,11 +129,31 @@ func settle(r *control.Record, answer json.RawMessage, e *a2e.Error) {
 	r.Again = r.Reason == a2e.ReasonCancelled || e.Retryable && r.Cell == ""
 }
 
-// answerOf is the answer in a record, nil while the call is in flight.
-func answerOf(r control.Record) *a2e.CallResponse {
-	var answer a2e.CallResponse
-	if r.Answer == nil || decode(r.Answer, &answer) != nil {
+// answerOf reads an answer that was kept, nil where there is none. What a cell put into it stays as it is written: decoded,
+// it would be twenty times as large.
+func answerOf(raw json.RawMessage) *a2e.CallResponse {
+	var kept struct {
+		a2e.CallResponse
+		Data *struct {
+			a2e.Result
+			Data   json.RawMessage   `json:"data"`
+			Events []json.RawMessage `json:"events"`
+		} `json:"data"`
+	}
+	if raw == nil || decode(raw, &kept) != nil {
 		return nil
 	}
+	answer := kept.CallResponse
+	if kept.Data == nil {
+		return &answer
+	}
+	result := kept.Data.Result
+	result.Data = rawOrNil(kept.Data.Data)
+	for _, b := range kept.Data.Events {
+		if ev, ok := eventOf(b); ok {
+			result.Events = append(result.Events, ev)
+		}
+	}
+	answer.Data = &result
 	return &answer
 }

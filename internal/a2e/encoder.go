@@ -21,7 +21,7 @@ func NewEncoder(w io.Writer) *Encoder { return &Encoder{w: w} }
 // encoded is an error and nothing of it is written. After a failed Write every Encode returns that Write's error, since
 // half a line may have gone out.
 func (e *Encoder) Encode(m Message) error {
-	line, err := marshal(stamped(m))
+	line, err := encode(stamped(m))
 	if err != nil {
 		return &EncodeError{Err: err}
 	}
@@ -43,6 +43,15 @@ func (e *EncodeError) Error() string { return "encode message: " + e.Err.Error()
 
 // Unwrap returns the cause.
 func (e *EncodeError) Unwrap() error { return e.Err }
+
+// encode is [marshal] for a message. What a message encodes itself is compact already: json would go over it again, with as
+// much memory.
+func encode(m Message) ([]byte, error) {
+	if own, ok := m.(json.Marshaler); ok {
+		return own.MarshalJSON()
+	}
+	return marshal(m)
+}
 
 // marshal is [json.Marshal] without HTML escaping.
 func marshal(v any) ([]byte, error) {

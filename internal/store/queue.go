@@ -8,7 +8,7 @@ import (
 
 // Bounds on what waits to be written.
 const (
-	mostWaiting = 16 << 20  // bytes of events; what comes beyond is dropped
+	mostWaiting = 4 << 20   // bytes of events; what comes beyond is dropped
 	batchBytes  = 256 << 10 // of events in one transaction
 	aboardBytes = 64 << 10  // of events in a transaction that somebody waits for
 	opOverhead  = 256       // bytes that an op costs beside its data
