@@ -7,8 +7,6 @@
 // where flock(2) works between all who share it; one where it means nothing is refused. A file knows its own inode, so that a
 // copy of it, in a folder that was restored, takes nobody for dead.
 //
-// A file says in which inode it was written, so that the copies in a copied folder prove nobody's death.
-//
 // The package knows nothing of cells but their names. What the files and their folder hold is not trusted: links, special
 // files, huge files and garbage are passed over.
 package instance

@@ -39,9 +39,6 @@ func (i *Instance) forget(id string, left func(id string) bool) error {
 	if free, err := tryLock(f, exclusive); err != nil || !free || !names(path, f) {
 		return err
 	}
-	if copied(f) {
-		return os.Remove(path) // it says nothing, and would say that a live one is dead once it is written to
-	}
 	r, _ := read(f) // garbage is as good as nothing
 	now := time.Now().UTC()
 	switch {

@@ -85,11 +85,7 @@ func (i *Instance) Alive(id string) (alive, known bool) {
 	}
 	defer f.Close()
 	free, err := tryLock(f, shared)
-<<<<<<< HEAD
 	if err != nil || free && !original(f) {
-=======
-	if err != nil || free && copied(f) {
->>>>>>> s2-attack
 		return false, false
 	}
 	return !free, true

@@ -260,39 +260,6 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// Who copies a data folder has not killed the supervisor that uses it.
-func TestACopiedFolderKillsNobody(t *testing.T) {
-	dir, other := filepath.Join(t.TempDir(), "instances"), filepath.Join(t.TempDir(), "instances")
-	open(t, dir, "live")
-	die(t, open(t, dir, "dead"))
-	there := open(t, other, "there")
-	for _, id := range []string{"live", "dead"} {
-		b, err := os.ReadFile(filepath.Join(dir, id))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(other, id), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 2 {
-		for _, id := range []string{"live", "dead"} {
-			if alive, known := there.Alive(id); alive || known {
-				t.Errorf("the copy of %s: alive %t, known %t", id, alive, known)
-			}
-		}
-		if all, err := List(other); err != nil || len(all) != 1 || all[0].Instance != "there" {
-			t.Errorf("listed: %+v, %v", all, err)
-		}
-		if err := there.Forget(func(string) bool { return false }); err != nil {
-			t.Error(err)
-		}
-		if exists(filepath.Join(other, "live")) || exists(filepath.Join(other, "dead")) {
-			t.Error("the copies are still there")
-		}
-	}
-}
-
 func TestForget(t *testing.T) {
 	dir := t.TempDir()
 	me, live := open(t, dir, "me"), open(t, dir, "live")

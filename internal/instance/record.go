@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -22,7 +21,6 @@ type record struct {
 	Inode    uint64     `json:"inode"` // of the file itself: a copy of it is nobody's
 	PID      int        `json:"pid"`
 	Started  time.Time  `json:"started"`
-	Inode    uint64     `json:"inode,omitempty"` // of the file that this was written into: a copy of it has another
 	Poisoned []string   `json:"poisoned,omitempty"`
 	Ended    *time.Time `json:"ended,omitempty"` // when another supervisor first saw that this one is dead and left nothing
 }
@@ -30,17 +28,16 @@ type record struct {
 // write replaces the content of f, which keeps its inode, for that carries the lock. It is one write over the old content,
 // filled up with blanks to the old length: a reader who comes in between sees the old text or the new.
 func (r record) write(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	r.Inode = inode(info)
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	b = append(b, '\n')
 	n := len(b)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
 	for int64(len(b)) < min(info.Size(), maxRecord) {
 		b = append(b, ' ')
 	}
@@ -69,7 +66,6 @@ func read(f *os.File) (record, error) {
 	return r, nil
 }
 
-<<<<<<< HEAD
 // inode returns the number of an open file, 0 where it is not known.
 func inode(f *os.File) uint64 {
 	info, err := f.Stat()
@@ -88,24 +84,6 @@ func inode(f *os.File) uint64 {
 func original(f *os.File) bool {
 	r, err := read(f)
 	return err == nil && r.Inode != 0 && r.Inode == inode(f)
-=======
-// copied reports whether f is a copy of a supervisor's file: nobody ever locked it, so it proves nobody's death. A data
-// folder may be copied while its supervisor lives.
-func copied(f *os.File) bool {
-	r, err := read(f)
-	if err != nil {
-		return false
-	}
-	info, err := f.Stat()
-	return err != nil || r.Inode != 0 && r.Inode != inode(info)
-}
-
-func inode(info fs.FileInfo) uint64 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return st.Ino
-	}
-	return 0
->>>>>>> s2-attack
 }
 
 // valid reports whether id can be a supervisor's, and so is fit to be the name of a file.
