@@ -19,7 +19,8 @@ type standing struct {
 	inUse  bool          // it is one of our cells, or what belongs to one
 	unused time.Duration // ours and not in use: for how long we have known that
 
-	alive, known bool // another owner; see [Owners]
+	alive, known bool          // another owner; see [Owners]
+	jumped       time.Duration // how far the clock has jumped ahead since the thing was first listed
 }
 
 // judgement says what becomes of a listed thing. The zero value keeps it.
@@ -56,7 +57,7 @@ func garbage(l sandbox.Listed, now time.Time, st standing) judgement {
 		return judgement{} // where its age is not known either; its owner's next start decides
 	case !ok:
 		return judgement{odd: "it does not say when it expires"}
-	case !st.known && at < now.Unix():
+	case !st.known && at < now.Add(-st.jumped).Unix():
 		return judgement{garbage: "it has expired, and nobody here owns it"}
 	}
 	return judgement{}

@@ -60,6 +60,9 @@ func TestGarbage(t *testing.T) {
 
 		{"a stranger's", thing("cell", "x", in(0)), stranger, judgement{}},
 		{"a stranger's, expired", thing("cell", "x", in(-time.Second)), stranger, judgement{garbage: "it has expired, and nobody here owns it"}},
+		{"a stranger's, expired by a jump", thing("cell", "x", in(-time.Hour)), standing{jumped: time.Hour}, judgement{}},
+		{"a stranger's, expired in spite of a jump", thing("cell", "x", in(-time.Hour-time.Second)), standing{jumped: time.Hour}, judgement{garbage: "it has expired, and nobody here owns it"}},
+		{"a stranger's cgroup, old by a jump", aged(thing("cgroup", "x", ""), cgroupAge+time.Minute), standing{jumped: time.Minute}, judgement{}},
 		{"a stranger's fill, expired", thing("fill", "x", in(-time.Second)), stranger, judgement{garbage: "it has expired, and nobody here owns it"}},
 		{"a stranger's cgroup", aged(thing("cgroup", "x", ""), cgroupAge-time.Second), stranger, judgement{}},
 		{"a stranger's cgroup, an hour old", aged(thing("cgroup", "x", ""), cgroupAge+time.Second), stranger, judgement{garbage: "it has expired, and nobody here owns it"}},
@@ -87,6 +90,16 @@ func TestGarbage(t *testing.T) {
 	for _, tt := range tests {
 		if got := garbage(tt.l, now, tt.st); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestJumped(t *testing.T) {
+	for _, tt := range []struct{ wall, passed, want time.Duration }{
+		{time.Minute, time.Minute, 0}, {time.Hour, time.Minute, 59 * time.Minute}, {-time.Hour, time.Minute, 0},
+	} {
+		if got := jumped(tt.wall, tt.passed); got != tt.want {
+			t.Errorf("%v on the wall, %v passed: %v, want %v", tt.wall, tt.passed, got, tt.want)
 		}
 	}
 }

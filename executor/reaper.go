@@ -30,7 +30,7 @@ type undertaker interface {
 // reaper is what one sweep remembers for the next.
 type reaper struct {
 	sweeping chan struct{}        // one sweep at a time
-	since    map[string]time.Time // ours that are not in use, by id
+	since    map[string]time.Time // when what is not in use by us was first listed, by id
 	told     map[string]bool      // what was logged once and is still there, by id
 }
 
@@ -141,7 +141,7 @@ func (s *Supervisor) condemn(all []sandbox.Listed, now time.Time) (cells, rest [
 	return cells, rest
 }
 
-// standing gathers what is known of a thing's owner. What is ours and not in use is noted in since.
+// standing gathers what is known of a thing's owner. What is not in use by us is noted in since.
 func (s *Supervisor) standing(l sandbox.Listed, now time.Time, since map[string]time.Time) standing {
 	owner := l.Labels[sandbox.LabelInstance]
 	st := standing{ours: owner == s.cfg.Instance}
@@ -149,17 +149,26 @@ func (s *Supervisor) standing(l sandbox.Listed, now time.Time, since map[string]
 	case owner == "" || l.Kind == "volume":
 	case st.ours && l.Kind != "fill" && s.held.inUse(l.Name):
 		st.inUse = true
-	case st.ours:
+	default:
 		first, ok := s.reaper.since[l.ID]
 		if !ok {
 			first = now
 		}
-		since[l.ID], st.unused = first, now.Sub(first)
-	case s.cfg.Owners != nil:
-		st.alive, st.known = s.cfg.Owners.Alive(owner)
+		since[l.ID] = first
+		if st.ours {
+			st.unused = now.Sub(first)
+			break
+		}
+		st.jumped = jumped(now.Round(0).Sub(first.Round(0)), now.Sub(first)) // rounded, a time has the wall's clock alone
+		if s.cfg.Owners != nil {
+			st.alive, st.known = s.cfg.Owners.Alive(owner)
+		}
 	}
 	return st
 }
+
+// jumped is how far the wall's clock went ahead of the time that really passed.
+func jumped(wall, passed time.Duration) time.Duration { return max(0, wall-passed) }
 
 // remove removes the doomed, a few at once, and returns the names of those that live and what went wrong. A volume that
 // is in use stays, and that is no error.
