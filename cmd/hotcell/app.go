@@ -57,6 +57,7 @@ type system struct {
 	supervisor supervisor
 	metrics    http.Handler
 	probe      func(ctx context.Context) error // asks the engine whether it is there
+	journalled func() error                    // says why no call can be journalled; nil: always
 	close      func() error
 }
 

@@ -95,6 +95,7 @@ type bench struct {
 	signals      chan chan<- os.Signal // gets the channel of each notify
 	closed       atomic.Bool
 	probe        func(context.Context) error
+	journalled   func() error
 	schemaOfOne  string
 	timeoutOfOne time.Duration
 	testdata     string // absolute
@@ -129,6 +130,7 @@ func newBench(t *testing.T, run func(ctx context.Context, req *a2e.CallRequest, 
 				}},
 				supervisor: b.super,
 				probe:      func(ctx context.Context) error { return b.probe(ctx) },
+				journalled: b.journalled,
 				close:      func() error { b.closed.Store(true); return nil },
 			}, nil
 		},

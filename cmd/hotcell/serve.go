@@ -85,6 +85,11 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 			if ctx.Err() != nil {
 				return errors.New("stopping")
 			}
+			if sys.journalled != nil {
+				if err := sys.journalled(); err != nil {
+					return err
+				}
+			}
 			return sys.probe(c)
 		},
 	})

@@ -136,6 +136,19 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// A daemon whose journal is lost refuses every call: it is not ready.
+func TestServeWithoutItsJournal(t *testing.T) {
+	b := newBench(t, succeed(nil, ""))
+	b.journalled = func() error { return errors.New("no journal today") }
+	r := start(t, b, "serve", "--listen", "127.0.0.1:0", "--socket", filepath.Join(t.TempDir(), "h.sock"))
+	if code, body := get(t, r.ready(t)+"/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "no journal today") {
+		t.Errorf("/readyz = %d %s", code, body)
+	}
+	if code := r.stop(t); code != 0 {
+		t.Errorf("exit %d: %s", code, r.stderr.String())
+	}
+}
+
 // talk sends a line to a socket and returns the first line that comes back.
 func talk(t *testing.T, socket, line string) string {
 	t.Helper()

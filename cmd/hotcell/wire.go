@@ -70,7 +70,7 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, e
 		return nil, errors.Join(fmt.Errorf("journal %s: %w", cfg.JournalPath(), err), p.close())
 	}
 	return &system{
-		skills: lib, supervisor: supervisor, metrics: registry.Handler(), close: p.close,
+		skills: lib, supervisor: supervisor, metrics: registry.Handler(), journalled: p.journal.Ready, close: p.close,
 		probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)
 			return err

@@ -70,6 +70,14 @@ func (s *Store) present() error {
 	return nil
 }
 
+// Ready makes sure, without waiting, that calls can still be journalled: not whether the disk has room.
+func (s *Store) Ready() error {
+	if err := s.present(); err != nil {
+		return fmt.Errorf("journal %s: %w", s.path, err)
+	}
+	return nil
+}
+
 // connect opens a pool of connections. Nothing is read or written yet.
 func connect(path, sync string, readOnly bool) (*sql.DB, error) {
 	q := url.Values{

@@ -469,6 +469,9 @@ func TestAFileThatWasReplaced(t *testing.T) {
 			s := opened(t, Options{Path: path})
 			accept(t, s, taken("c1", "r1"))
 			replace(t, path)
+			if err := s.Ready(); !errors.Is(err, errReplaced) {
+				t.Errorf("ready: %v", err)
+			}
 			if _, err := s.Accept(t.Context(), taken("c2", "r2"), start); !errors.Is(err, errReplaced) {
 				t.Errorf("got %v", err)
 			}

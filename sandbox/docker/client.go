@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/docker/docker/api/types"
@@ -104,6 +106,7 @@ func (c *connection) tune(cl *client.Client) error {
 		return err
 	}
 	c.transport = transport
+	transport.DialContext = frank(transport.DialContext)
 	c.dial = rawDialer(transport.DialContext, u, transport.TLSClientConfig)
 	scheme := "http"
 	if transport.TLSClientConfig != nil { // the client can't see it behind the bound
@@ -115,7 +118,23 @@ func (c *connection) tune(cl *client.Client) error {
 	return client.WithHTTPClient(&http.Client{Transport: bounded{transport}, CheckRedirect: client.CheckRedirect})(cl)
 }
 
-func rawDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error), u *url.URL, cfg *tls.Config) dialer {
+// frank keeps the reason of a dial that failed because this process can open no more files: of a failure to dial, the
+// client tells only that the engine is not there.
+func frank(dial dialContext) dialContext {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		for _, full := range []error{syscall.EMFILE, syscall.ENFILE} {
+			if errors.Is(err, full) {
+				return nil, full
+			}
+		}
+		return conn, err
+	}
+}
+
+type dialContext = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+func rawDialer(dial dialContext, u *url.URL, cfg *tls.Config) dialer {
 	proto := u.Scheme
 	if proto == "http" || proto == "https" {
 		proto = "tcp"

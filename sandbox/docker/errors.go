@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
@@ -90,10 +91,22 @@ func words(err error) string {
 // unreachable says what to do about an engine that cannot be reached.
 func (d *Driver) unreachable(err error) error {
 	advice := "start it, or set DOCKER_HOST"
-	if errors.Is(err, os.ErrPermission) {
+	switch {
+	case errors.Is(err, os.ErrPermission):
 		advice = "run as a user who may open it, or set DOCKER_HOST"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return fmt.Errorf("the engine at %s can't be asked: %s: raise the limit of open files: %w", d.host, rootCause(err), sandbox.ErrUnavailable)
 	}
 	return fmt.Errorf("no engine answers at %s%s: %s: %w", d.host, reason(err), advice, sandbox.ErrUnavailable)
+}
+
+// rootCause is the system's own word for an error.
+func rootCause(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
 }
 
 // reason is what a connection failure says beside the host's name, in brackets: " (permission denied)".

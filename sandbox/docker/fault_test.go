@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -461,5 +464,19 @@ func TestNoRealEngine(t *testing.T) {
 				t.Errorf("%d, %s: %v", status, name, err)
 			}
 		}
+	}
+}
+
+// An engine is not blamed for a want of open files on this side.
+func TestNoMoreFiles(t *testing.T) {
+	e := newEngine(t)
+	d := e.driver(t, Timeouts{})
+	none := func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+	}
+	d.system.(*boundClient).transport.DialContext = frank(none)
+	if _, err := d.Capabilities(t.Context()); !errors.Is(err, sandbox.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "can't be asked: too many open files: raise the limit") {
+		t.Errorf("got %v", err)
 	}
 }
