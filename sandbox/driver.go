@@ -60,6 +60,11 @@ type Pinger interface {
 	Ping(ctx context.Context) error
 }
 
+// Keeper is a driver that holds cells which no call has asked for yet. Keeps reports whether the cell of that name is one.
+type Keeper interface {
+	Keeps(name string) bool
+}
+
 // Capabilities are facts about an engine.
 type Capabilities struct {
 	Engine   string   // "docker 20.10.24"

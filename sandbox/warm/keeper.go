@@ -1,0 +1,215 @@
+package warm
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+const (
+	look      = time.Second      // between two looks at what waits
+	patience  = 2 * time.Second  // longest that calls which start cold keep the keeper from starting ahead
+	startTime = 30 * time.Second // of one cell
+	goTime    = 15 * time.Second // of one attempt to destroy one
+)
+
+var errNotReady = errors.New("the cell did not report ready in time")
+
+// keep starts and retires cells until the pool is drained.
+func (p *pool) keep() {
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	held := time.Now()
+	for {
+		p.mu.Lock()
+		now := time.Now()
+		p.tidy(now)
+		var next *shelf
+		if p.cold == 0 || now.Sub(held) >= patience {
+			next = p.next(now)
+		}
+		p.mu.Unlock()
+		if next != nil {
+			p.stock(next)
+			held = time.Now()
+			continue
+		}
+		select {
+		case <-p.wake:
+		case <-tick.C:
+		case <-p.ctx.Done():
+			return
+		}
+	}
+}
+
+// tidy retires what waited too long, what nobody asks for any more, and what the calls in flight leave no room for.
+func (p *pool) tidy(now time.Time) {
+	for key, s := range p.shelves {
+		want := s.demand.want(now, p.opts.Idle)
+		for len(s.members) > 0 && (len(s.members) > want || now.Sub(s.members[0].made) >= p.opts.MaxAge) {
+			p.take(s)
+		}
+		if want == 0 && len(s.members) == 0 {
+			delete(p.shelves, key)
+		}
+	}
+	for !p.room(0, 0) {
+		s := p.least(now, nil)
+		if s == nil {
+			return
+		}
+		p.take(s)
+	}
+}
+
+// take retires the oldest member of a shelf.
+func (p *pool) take(s *shelf) {
+	m := s.members[0]
+	s.members = s.members[1:]
+	p.retire(m)
+}
+
+func (p *pool) room(cells int, memory int64) bool {
+	return p.opts.Room == nil || p.opts.Room(p.waiting+cells, p.memory+memory)
+}
+
+// next returns the shelf that a cell should be started for: the one that lacks cells and had the most calls. Where all
+// places are taken it makes one free on a shelf with fewer calls, or returns nil.
+func (p *pool) next(now time.Time) *shelf {
+	var best *shelf
+	for _, s := range p.shelves {
+		lacks := len(s.members) < s.demand.want(now, p.opts.Idle) && !now.Before(s.retry)
+		if lacks && (best == nil || s.demand.recent(now) > best.demand.recent(now)) {
+			best = s
+		}
+	}
+	if best == nil || p.room(1, best.memory) && p.waiting < p.opts.Max {
+		return best
+	}
+	if victim := p.least(now, best); victim != nil && p.waiting >= p.opts.Max {
+		p.take(victim)
+	}
+	return nil
+}
+
+// least returns the shelf with the fewest recent calls that has a member; with above, only one that has clearly fewer.
+func (p *pool) least(now time.Time, above *shelf) *shelf {
+	var least *shelf
+	for _, s := range p.shelves {
+		if len(s.members) == 0 || s == above || above != nil && s.demand.recent(now) >= above.demand.recent(now) {
+			continue
+		}
+		if least == nil || s.demand.recent(now) < least.demand.recent(now) {
+			least = s
+		}
+	}
+	return least
+}
+
+// stock starts one cell for a shelf and waits until it is ready.
+func (p *pool) stock(s *shelf) {
+	p.mu.Lock()
+	again := s.again
+	p.count(1, s.memory)
+	p.mu.Unlock()
+	m, err := p.start(again, s.memory)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case m == nil:
+		p.count(-1, -s.memory)
+		s.failed(time.Now())
+		if p.ctx.Err() == nil {
+			p.opts.Log.Warn("a cell could not be started ahead", "skill", s.skill, "error", err)
+		}
+	case err != nil:
+		s.failed(time.Now())
+		p.opts.Log.Warn("a cell that was started ahead is of no use", "skill", s.skill, "error", err)
+		p.retire(m)
+	case p.shelves[s.key] != s: // outdated or drained meanwhile
+		p.retire(m)
+	default:
+		s.failures = 0
+		s.members = append(s.members, m)
+		select {
+		case <-m.dead: // too early for gone to find it
+			s.remove(m)
+			p.retire(m)
+		default:
+		}
+	}
+}
+
+// start makes one cell. Where it returns a member and an error, the member is to be retired.
+func (p *pool) start(again func(time.Duration) (*sandbox.Spec, func(), error), memory int64) (*member, error) {
+	spec, release, err := again(p.opts.MaxAge)
+	if err != nil {
+		return nil, err
+	}
+	release = p.know(spec.Name, release)
+	ctx, cancel := context.WithTimeout(p.ctx, startTime)
+	defer cancel()
+	box, err := p.inner.Create(ctx, spec)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	if err := box.Start(ctx); err != nil {
+		return &member{Sandbox: box, name: spec.Name, memory: memory, release: release}, err
+	}
+	m := watchOver(box, spec.Name, memory, release, p.gone)
+	timer := time.NewTimer(p.opts.Ready)
+	defer timer.Stop()
+	select {
+	case <-m.ready:
+		return m, nil
+	case <-m.dead:
+		return m, errors.New("it ended, or said something else than ready")
+	case <-timer.C:
+		return m, errNotReady
+	case <-p.ctx.Done():
+		return m, p.ctx.Err()
+	}
+}
+
+// know keeps a cell's name until what it returns is called, which gives back what the cell held too.
+func (p *pool) know(name string, release func()) func() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.names[name] = true
+	return sync.OnceFunc(func() {
+		release()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.names, name)
+	})
+}
+
+// retire destroys a member that no call had, in the background. One that will not die keeps its place, and is tried again
+// until the pool is drained; then it is the reaper's.
+func (p *pool) retire(m *member) {
+	p.work.Go(func() {
+		for wait := look; ; wait = min(2*wait, 30*time.Second) {
+			ctx, cancel := context.WithTimeout(context.Background(), goTime)
+			err := m.Destroy(ctx)
+			cancel()
+			if err == nil {
+				break
+			}
+			p.opts.Log.Warn("a cell that waited will not die", "cell", m.name, "error", err)
+			select {
+			case <-time.After(wait):
+			case <-p.ctx.Done():
+				return
+			}
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.count(-1, -m.memory)
+		p.signal()
+	})
+}

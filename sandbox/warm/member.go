@@ -1,0 +1,105 @@
+package warm
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/wall"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// member is one cell that was started ahead, and the sandbox that a call gets once it is leased.
+type member struct {
+	sandbox.Sandbox
+	name    string
+	memory  int64
+	made    time.Time
+	release func() // gives back what the cell holds beside itself
+
+	stdin          sandbox.Stdio
+	stdout, stderr *tap
+
+	mu    sync.Mutex
+	line  []byte        // the first line, as far as it has come
+	said  bool          // the first line is complete
+	ready chan struct{} // closed when that line was the ready line
+	dead  chan struct{} // closed when the cell ended, or said something else first, before its lease
+	once  sync.Once     // closes dead
+}
+
+// watchOver starts to read a started cell. gone is called when it is no longer fit to be leased.
+func watchOver(box sandbox.Sandbox, name string, memory int64, release func(), gone func(*member)) *member {
+	m := &member{
+		Sandbox: box, name: name, memory: memory, made: time.Now(), release: release,
+		stdin: box.Stdio(), ready: make(chan struct{}), dead: make(chan struct{}),
+	}
+	fail := func() { m.once.Do(func() { close(m.dead); gone(m) }) }
+	m.stdout = newTap(m.stdin.Stdout, func(p []byte) {
+		if !m.hear(p) {
+			fail()
+		}
+	}, fail)
+	m.stderr = newTap(m.stdin.Stderr, func([]byte) {}, func() {})
+	go m.stdout.pump() // both end with the cell, or with its lease
+	go m.stderr.pump()
+	return m
+}
+
+// hear collects the first line. It reports false when that is not the ready line; what comes after it is dropped.
+func (m *member) hear(p []byte) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.said {
+		return true
+	}
+	line, _, whole := bytes.Cut(p, []byte("\n"))
+	if len(m.line)+len(line) > drip {
+		return false
+	}
+	m.line = append(m.line, line...)
+	if !whole {
+		return true
+	}
+	m.said = true
+	if wall.TypeOf(m.line) != wall.TypeReady {
+		return false
+	}
+	m.line = append(m.line, '\n')
+	close(m.ready)
+	return true
+}
+
+// lease hands the cell's streams over to a call. It reports false when the cell has ended.
+func (m *member) lease() bool {
+	m.mu.Lock()
+	first := m.line
+	m.mu.Unlock()
+	select {
+	case <-m.dead:
+		return false
+	default:
+	}
+	return m.stdout.pass(first) && m.stderr.pass(nil)
+}
+
+// Start does nothing: the cell has started.
+func (m *member) Start(ctx context.Context) error { return ctx.Err() }
+
+// Stdio returns the streams from the lease on. The first line of Stdout is the cell's ready line.
+func (m *member) Stdio() sandbox.Stdio {
+	return sandbox.Stdio{Stdin: m.stdin.Stdin, Stdout: m.stdout, Stderr: m.stderr}
+}
+
+// Destroy destroys the cell and then gives back what it held.
+func (m *member) Destroy(ctx context.Context) error {
+	if err := m.Sandbox.Destroy(ctx); err != nil {
+		return err
+	}
+	m.release()
+	return nil
+}
+
+// Evidence implements [sandbox.Witness] as far as the inner cell does.
+func (m *member) Evidence() sandbox.Evidence { return evidence(m.Sandbox) }

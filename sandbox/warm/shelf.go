@@ -1,0 +1,59 @@
+package warm
+
+import (
+	"slices"
+	"time"
+
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// shelf holds the cells that wait under one key.
+type shelf struct {
+	key    string
+	skill  string // with another bundle or image under the same name, this shelf is outdated
+	bundle string
+	image  string
+	again  func(time.Duration) (*sandbox.Spec, func(), error)
+	memory int64
+
+	demand   demand
+	members  []*member // oldest first
+	failures int       // in a row
+	retry    time.Time // not before, after a failure
+}
+
+func newShelf(spec *sandbox.Spec) *shelf {
+	s := &shelf{key: spec.Key, skill: spec.Labels[sandbox.LabelSkill], image: spec.Image.ID, memory: memoryOf(spec)}
+	for _, tree := range spec.Trees {
+		s.bundle += tree.Digest
+	}
+	return s
+}
+
+func memoryOf(spec *sandbox.Spec) int64 {
+	if r := spec.OCI.Linux.Resources; r != nil && r.Memory != nil && r.Memory.Limit != nil {
+		return *r.Memory.Limit
+	}
+	return 0
+}
+
+// outdates reports whether s holds a newer content of what old holds.
+func (s *shelf) outdates(old *shelf) bool {
+	return s.skill == old.skill && (s.bundle != old.bundle || s.image != old.image)
+}
+
+// remove takes a member off, and reports whether it was there.
+func (s *shelf) remove(m *member) bool {
+	i := slices.Index(s.members, m)
+	if i < 0 {
+		return false
+	}
+	s.members = slices.Delete(s.members, i, i+1)
+	return true
+}
+
+// failed notes that a cell did not come up: the next try waits, twice as long each time, a minute at most.
+func (s *shelf) failed(now time.Time) {
+	s.failures = min(s.failures+1, 7)
+	s.retry = now.Add(min(time.Second<<(s.failures-1), time.Minute))
+}

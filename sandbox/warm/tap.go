@@ -1,0 +1,86 @@
+package warm
+
+import (
+	"io"
+	"sync"
+)
+
+// tap reads a stream of a waiting cell and drops what it says, until it is opened: what is read from then on is for the
+// tap's own reader.
+type tap struct {
+	from  io.Reader
+	heard func(p []byte) // sees what is dropped
+	ended func()         // the stream ended before the tap was opened
+
+	mu     sync.Mutex
+	open   bool
+	first  []byte        // for the reader, before all else
+	rest   []byte        // what the pump had in its hands when the tap was opened
+	err    error         // the end that the pump met
+	handed chan struct{} // closed once the pump has let go
+}
+
+// drip is the most that a waiting cell's stream takes of memory here.
+const drip = 1 << 10
+
+func newTap(from io.Reader, heard func([]byte), ended func()) *tap {
+	return &tap{from: from, heard: heard, ended: ended, handed: make(chan struct{})}
+}
+
+// pump reads until the tap is open or the stream ends.
+func (t *tap) pump() {
+	defer close(t.handed)
+	buf := make([]byte, drip)
+	for {
+		n, err := t.from.Read(buf)
+		t.mu.Lock()
+		if t.open {
+			t.rest, t.err = buf[:n], err
+			t.mu.Unlock()
+			return
+		}
+		t.err = err
+		t.mu.Unlock()
+		t.heard(buf[:n])
+		if err != nil {
+			t.ended()
+			return
+		}
+	}
+}
+
+// pass opens the tap, with first in front of what comes. It reports false when the stream has ended before.
+func (t *tap) pass(first []byte) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		return false
+	}
+	t.open, t.first = true, first
+	return true
+}
+
+// Read is for one reader, once the tap is open.
+func (t *tap) Read(p []byte) (int, error) {
+	if n := copy(p, t.first); n > 0 {
+		t.first = t.first[n:]
+		return n, nil
+	}
+	<-t.handed
+	if n := copy(p, t.rest); n > 0 {
+		t.rest = t.rest[n:]
+		return n, nil
+	}
+	if t.err != nil {
+		return 0, t.err
+	}
+	return t.from.Read(p)
+}
+
+// Close drops what is left, where the stream can.
+func (t *tap) Close() error {
+	if c, ok := t.from.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
