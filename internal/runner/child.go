@@ -15,6 +15,7 @@ type child struct {
 	pid   int
 	p     *pipes
 	ended chan status   // gets the one status of the process
+	over  chan struct{} // closed once it has
 	gone  chan struct{} // closed when no process is left to wait for
 
 	stdout, stderr *tap
@@ -43,14 +44,13 @@ func (s status) exit() wall.Exit {
 	return e
 }
 
-// newChild starts to reap and to write the request to the process's stdin.
-func newChild(pid int, everything bool, p *pipes, request []byte) *child {
+// newChild starts to reap.
+func newChild(pid int, everything bool, p *pipes) *child {
 	c := &child{
-		pid: pid, p: p, ended: make(chan status, 1), gone: make(chan struct{}),
+		pid: pid, p: p, ended: make(chan status, 1), over: make(chan struct{}), gone: make(chan struct{}),
 		stdout: &tap{f: p.stdout}, stderr: &tap{f: p.stderr},
 	}
 	go c.reap(everything)
-	c.serving.Go(func() { c.feed(request) })
 	return c
 }
 
@@ -81,6 +81,7 @@ func (c *child) reap(everything bool) {
 			return // ECHILD: no process is left that could leave another one
 		case pid == c.pid:
 			c.ended <- st
+			close(c.over)
 			if !everything {
 				return
 			}

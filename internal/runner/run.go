@@ -63,9 +63,10 @@ type life struct {
 
 // live goes through the life from the ready line to the exit line.
 func (l *life) live(ctx context.Context) int {
+	early, err := l.ahead(ctx)
 	l.say.encode(wall.Ready{Type: wall.TypeReady, Protocol: wall.Protocol})
 	before := l.oomKills()
-	exit, ok := l.serve(ctx)
+	exit, ok := l.serve(ctx, early, err)
 	if !ok {
 		return hangupCode(ctx)
 	}
@@ -79,21 +80,27 @@ func (l *life) live(ctx context.Context) int {
 	return exitComplete
 }
 
-// serve takes the request and runs the skill. It reports false when the supervisor hung up.
-func (l *life) serve(ctx context.Context) (wall.Exit, bool) {
+// serve takes the request and runs the skill, unless its process runs already or failed to start. It reports false when
+// the supervisor hung up.
+func (l *life) serve(ctx context.Context, early *child, failed error) (wall.Exit, bool) {
 	request, err := l.intake(ctx)
 	if moved := checkMounts(l.cfg); err == nil && moved != nil {
+		l.killAll()
 		return wall.Exit{ExitCode: cannotStart, StartError: moved.Error(), BadImage: true}, ctx.Err() == nil
 	}
 	if ctx.Err() != nil {
 		return wall.Exit{}, false
 	}
 	if err == nil {
+		err = errors.Join(failed, l.discard(early))
+	}
+	if err == nil {
 		var c *child
-		if c, err = l.start(request); err == nil {
+		if c, err = l.start(early, request); err == nil {
 			return l.attend(ctx, c)
 		}
 	}
+	l.killAll()
 	exit := wall.Exit{ExitCode: cannotStart, StartError: clip(err.Error(), maxStartError), Cancelled: l.in.isCancelled()}
 	var start *startError
 	if errors.As(err, &start) {

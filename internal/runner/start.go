@@ -28,12 +28,25 @@ type startError struct {
 
 func (e *startError) Error() string { return e.text }
 
-// start writes the request's file and starts the skill's process in a session of its own.
-func (l *life) start(request []byte) (*child, error) {
-	if err := os.MkdirAll(l.cfg.path(wall.DirInput), 0o700); err != nil {
-		return nil, err
-	}
+// start writes the request's file, starts the skill's process unless it runs already, and hands the request over.
+func (l *life) start(early *child, request []byte) (*child, error) {
 	if err := create(l.cfg.path(wall.RequestPath), 0o400, request); err != nil {
+		return early, err
+	}
+	c := early
+	if c == nil {
+		var err error
+		if c, err = l.launch(environment(l.cfg.Env, request)); err != nil {
+			return nil, err
+		}
+	}
+	c.serving.Go(func() { c.feed(request) })
+	return c, nil
+}
+
+// launch starts the skill's process in a session of its own.
+func (l *life) launch(env []string) (*child, error) {
+	if err := os.MkdirAll(l.cfg.path(wall.DirInput), 0o700); err != nil {
 		return nil, err
 	}
 	command := l.cfg.Args.Command
@@ -49,7 +62,7 @@ func (l *life) start(request []byte) (*child, error) {
 	defer p.closeFar()
 	pid, err := syscall.ForkExec(program, command, &syscall.ProcAttr{
 		Dir:   dir,
-		Env:   environment(l.cfg.Env, request),
+		Env:   env,
 		Files: p.far(),
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
@@ -59,7 +72,7 @@ func (l *life) start(request []byte) (*child, error) {
 	}
 	l.pid.Store(int64(pid))
 	preferForOOM(pid)
-	return newChild(pid, l.initial, p, request), nil
+	return newChild(pid, l.initial, p), nil
 }
 
 // preferForOOM makes the kernel take the skill and not the runner when the cell's memory is used up. Raising the score

@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// How long a process that was started ahead is watched until it rests.
+const (
+	restLimit = 5 * time.Second
+	restLook  = 5 * time.Millisecond
+)
+
+// maxEarly bounds what is read of a process's early words, in bytes. A pipe holds 64 KiB.
+const maxEarly = 1 << 20
+
+// ahead starts the skill's process before there is a request, where that is wanted, and returns once it rests: it has
+// loaded what it needs and waits for its stdin. One that does not rest is waited for only so long.
+func (l *life) ahead(ctx context.Context) (*child, error) {
+	if !l.cfg.Args.Prestart {
+		return nil, nil
+	}
+	if moved := checkMounts(l.cfg); moved != nil {
+		return nil, nil // which is told when the request comes
+	}
+	c, err := l.launch(l.cfg.Env)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, restLimit)
+	defer cancel()
+	tick := time.NewTicker(restLook)
+	defer tick.Stop()
+	last := ""
+	for {
+		select {
+		case <-tick.C:
+		case <-c.over:
+			return c, nil
+		case <-ctx.Done():
+			return c, nil
+		}
+		now, sleeps := activity(c.pid)
+		if sleeps && now == last {
+			return c, nil
+		}
+		last = now
+	}
+}
+
+// activity returns the processor time that a process has used, in the kernel's words, and whether it sleeps.
+func activity(pid int) (used string, sleeps bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return "", false
+	}
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:]) // from the third field on: a program's name may hold anything
+	if len(fields) < 13 {
+		return "", false
+	}
+	return string(fields[11]) + "+" + string(fields[12]), string(fields[0]) == "S"
+}
+
+// discard drops what a process said before it had its request, and says why one that has ended by then is of no use.
+func (l *life) discard(early *child) error {
+	if early == nil {
+		return nil
+	}
+	dropped := early.p.empty()
+	select {
+	case <-early.over:
+		st := <-early.ended
+		how := "exit code " + strconv.Itoa(st.wait.ExitStatus())
+		if st.wait.Signaled() {
+			how = "signal " + strconv.Itoa(int(st.wait.Signal()))
+		}
+		return &startError{cannotStart, "it ended before its request came (" + how + "): with run.prestart it must read its request from stdin first"}
+	default:
+	}
+	if dropped > 0 {
+		l.say.log(levelWarn, fmt.Sprintf("%d bytes that the skill printed before its request were dropped", dropped))
+	}
+	return nil
+}
+
+// empty reads what is in the output pipes now, and returns how much it was.
+func (p *pipes) empty() (dropped int) {
+	for _, f := range []*os.File{p.stdout, p.stderr} {
+		raw, err := f.SyscallConn()
+		if err != nil {
+			continue
+		}
+		var buf [4096]byte
+		_ = raw.Read(func(fd uintptr) bool {
+			for dropped < maxEarly {
+				n, err := syscall.Read(int(fd), buf[:])
+				if n <= 0 || err != nil {
+					break
+				}
+				dropped += n
+			}
+			return true
+		})
+	}
+	return dropped
+}

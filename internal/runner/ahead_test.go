@@ -1,0 +1,53 @@
+package runner
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hotcell/hotcell/internal/wall"
+)
+
+func prestart(c *Config) { c.Args.Prestart = true }
+
+func TestAProcessStartedAheadWaitsForItsRequest(t *testing.T) {
+	o := boot(t, `
+		echo early; echo early >&2
+		loaded=yes
+		read -r request
+		echo "{\"type\":\"skill/result\",\"success\":true,\"data\":{\"loaded\":\"$loaded\",\"length\":${#request}}}"
+	`, prestart).play()
+	if o.result == nil || !*o.result.Success || !strings.HasPrefix(string(o.result.Data), `{"loaded":"yes","length":`) {
+		t.Errorf("result %+v", o.result)
+	}
+	if !o.hasLog(t, "12 bytes that the skill printed before its request were dropped") || o.hasLog(t, "early\n") {
+		t.Errorf("logs %q", o.logs(t))
+	}
+}
+
+func TestAProcessThatDoesNotWaitForItsRequest(t *testing.T) {
+	for script, want := range map[string]string{
+		`exit 0`:     "it ended before its request came (exit code 0): with run.prestart it must read",
+		`exit 7`:     "(exit code 7)",
+		`kill -9 $$`: "(signal 9)",
+		`echo '{}'`:  "(exit code 0)",
+	} {
+		o := boot(t, script, prestart).play()
+		if o.result != nil || !strings.Contains(o.exit.StartError, want) || o.exit.ExitCode != cannotStart {
+			t.Errorf("%s: result %+v, exit %+v", script, o.result, o.exit)
+		}
+	}
+}
+
+func TestAProcessThatCannotStartAhead(t *testing.T) {
+	o := boot(t, "", prestart, func(c *Config) { c.Args.Command = []string{"no-such-program"} }).play()
+	if o.exit.ExitCode != notFound || !strings.Contains(o.exit.StartError, "no-such-program") {
+		t.Errorf("exit %+v", o.exit)
+	}
+}
+
+func TestAProcessStartedAheadDiesWithItsSupervisor(t *testing.T) {
+	c := boot(t, `read -r request`, prestart)
+	c.until(wall.TypeReady)
+	_ = c.stdin.Close()
+	c.exits(exitHangup)
+}
