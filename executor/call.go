@@ -69,7 +69,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 
 	c.to(control.Preparing)
 	preparing := time.Now()
-	spec, fail := s.prepare(ctx, c, p, caps.Arch, &undo)
+	b, fail := s.draw(ctx, c, p, caps.Arch)
 	s.watch.Phase("prepare", time.Since(preparing))
 	if fail != nil {
 		return outcome{fail: fail}
@@ -81,7 +81,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	s.note(c)
 	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errDeadline)
 	defer cancel()
-	cl, fail := s.start(ctx, c, p, spec, &undo)
+	cl, fail := s.start(ctx, c, p, b, &undo)
 	if fail != nil {
 		c.to(control.Stopping)
 		return outcome{fail: fail}

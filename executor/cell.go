@@ -15,6 +15,7 @@ import (
 	"github.com/hotcell/hotcell/internal/cleanup"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/wall"
+	"github.com/hotcell/hotcell/policies"
 	"github.com/hotcell/hotcell/policies/compile"
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -37,8 +38,15 @@ type cell struct {
 	lost   error // the engine did not say
 }
 
-// prepare pins the image, takes a user id and compiles the spec.
-func (s *Supervisor) prepare(ctx context.Context, c *call, p *plan, arch string, undo *cleanup.Stack) (*sandbox.Spec, *a2e.Error) {
+// blueprint is what a cell is to be, before it is anybody's: its workload has no user id yet.
+type blueprint struct {
+	eff  policies.Effective
+	work compile.Workload
+	key  string // under which equal cells wait; "" if none may
+}
+
+// draw pins the image, and knows then what the cell is.
+func (s *Supervisor) draw(ctx context.Context, c *call, p *plan, arch string) (*blueprint, *a2e.Error) {
 	img, fail := s.image(ctx, p.skill)
 	if fail != nil {
 		return nil, fail
@@ -47,43 +55,44 @@ func (s *Supervisor) prepare(ctx context.Context, c *call, p *plan, arch string,
 	if err != nil {
 		return nil, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
 	}
-	uid, release, err := s.uids.acquire()
-	if err != nil {
-		return nil, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonInternal).Transient()
+	b := &blueprint{eff: p.policy, work: s.workload(c, p, img, runner)}
+	if b.key, err = s.keys.of(b); err != nil {
+		return nil, uncompiled(p, err)
 	}
-	undo.Add("user id", func(context.Context) error { release(); return nil })
-	spec, err := compile.Compile(p.policy, s.workload(c, p, img, runner, uid))
-	if err != nil {
-		return nil, a2e.Errorf(a2e.RuntimeError, "skill %q: %w", p.skill.Name, err).Because(a2e.ReasonUnsupported)
-	}
-	return spec, nil
+	return b, nil
 }
 
-func (s *Supervisor) workload(c *call, p *plan, img images.Image, runner sandbox.Tree, uid uint32) compile.Workload {
+func uncompiled(p *plan, err error) *a2e.Error {
+	return a2e.Errorf(a2e.RuntimeError, "skill %q: %w", p.skill.Name, err).Because(a2e.ReasonUnsupported)
+}
+
+func (s *Supervisor) workload(c *call, p *plan, img images.Image, runner sandbox.Tree) compile.Workload {
 	return compile.Workload{
 		CallID: c.id, Skill: p.skill.Name, Instance: s.cfg.Instance, Host: s.cfg.Host,
-		Expires: time.Now().Add(p.policy.Timeout + expiry), UID: uid,
-		Image: sandbox.Image{ID: img.ID, Env: img.Env, Volumes: img.Volumes},
-		OS:    img.OS, Arch: img.Arch, Entrypoint: img.Entrypoint, Cmd: img.Cmd,
-		Command: p.skill.Run.Command, Frames: p.skill.Run.Frames,
+		Expires: time.Now().Add(p.policy.Timeout + expiry),
+		Image:   sandbox.Image{ID: img.ID, Env: img.Env, Volumes: img.Volumes},
+		OS:      img.OS, Arch: img.Arch, Entrypoint: img.Entrypoint, Cmd: img.Cmd,
+		Command: p.skill.Run.Command, Frames: p.skill.Run.Frames, Prestart: p.skill.Run.Prestart,
 		Bundle: sandbox.Tree{Name: "bundle", Digest: p.skill.Bundle.Digest, Target: wall.DirSkill, FS: p.skill.Bundle.FS},
 		Runner: runner,
 	}
 }
 
-// start makes the cell and starts it, all before the deadline. On failure nothing of it is left, or it is being undone.
-func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.Spec, undo *cleanup.Stack) (*cell, *a2e.Error) {
+// start leases a cell that waits, or makes one and starts it, all before the deadline. On failure nothing of it is left, or
+// it is being undone.
+func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, undo *cleanup.Stack) (*cell, *a2e.Error) {
 	began := time.Now()
-	s.held.take(spec.Name)
-	box, err := s.cfg.Driver.Create(ctx, spec)
-	if err != nil {
-		s.unmade(ctx, spec.Name, err)
-		return nil, s.startFailure(ctx, p, s.nameRuntimes(ctx, spec.Runtime, err))
+	box, name := s.lease(b)
+	if box == nil {
+		var fail *a2e.Error
+		if box, name, fail = s.create(ctx, p, b, undo); fail != nil {
+			return nil, fail
+		}
 	}
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
 	s.note(c)
-	cl := &cell{name: spec.Name, box: box, undo: undo.Release(), exited: make(chan struct{})}
+	cl := &cell{name: name, box: box, undo: undo.Release(), exited: make(chan struct{})}
 	cl.ctx, cl.cancel = context.WithCancel(s.base)
 	if err := box.Start(ctx); err != nil {
 		f := facts{}
@@ -98,6 +107,31 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, spec *sandbox.
 	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr) })
 	s.watch.Phase("start", time.Since(began))
 	return cl, nil
+}
+
+// create makes a cell for this call alone, with a user id of its own.
+func (s *Supervisor) create(ctx context.Context, p *plan, b *blueprint, undo *cleanup.Stack) (sandbox.Sandbox, string, *a2e.Error) {
+	uid, release, err := s.uids.acquire()
+	if err != nil {
+		return nil, "", a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonInternal).Transient()
+	}
+	undo.Add("user id", func(context.Context) error { release(); return nil })
+	work := b.work
+	work.UID = uid
+	spec, err := compile.Compile(b.eff, work)
+	if err != nil {
+		return nil, "", uncompiled(p, err)
+	}
+	if b.key != "" {
+		spec.Key, spec.Again = b.key, s.again(b)
+	}
+	s.held.take(spec.Name)
+	box, err := s.cfg.Driver.Create(ctx, spec)
+	if err != nil {
+		s.unmade(ctx, spec.Name, err)
+		return nil, "", s.startFailure(ctx, p, s.nameRuntimes(ctx, spec.Runtime, err))
+	}
+	return box, spec.Name, nil
 }
 
 // unmade gives up a cell that was not made. Where the engine's answer was lost, or nobody waited for it, the engine may have

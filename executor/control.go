@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/sandbox"
 )
 
 // List implements [control.Control]: the calls that this process knows best, and those that only the journal knows.
@@ -172,6 +173,9 @@ func (s *Supervisor) Drain(ctx context.Context) error {
 	s.mu.Unlock()
 	defer s.giveUp()
 	defer s.leave()
+	if pool, ok := s.cfg.Driver.(sandbox.Pool); ok {
+		s.tidying.Go(pool.Drain)
+	}
 	idle := s.idle()
 	select {
 	case <-idle:

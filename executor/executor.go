@@ -23,6 +23,7 @@ type Supervisor struct {
 	journal Journal
 	calls   *registry
 	uids    *uids
+	keys    *keys
 	gate    *gate
 
 	held   *held
@@ -56,7 +57,7 @@ func New(cfg Config) (*Supervisor, error) {
 	s := &Supervisor{
 		cfg: cfg, log: cfg.Log, watch: cfg.Observer, journal: cfg.Journal, calls: newRegistry(), uids: newUIDs(cfg.RunDir),
 	}
-	s.gate = newGate(s)
+	s.gate, s.keys = newGate(s), newKeys(cfg.Driver)
 	s.held, s.reaper = newHeld(s.tellPoisoned), newReaper()
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	return s, nil

@@ -147,7 +147,7 @@ func (s *Supervisor) standing(l sandbox.Listed, now time.Time, since map[string]
 	st := standing{ours: owner == s.cfg.Instance}
 	switch {
 	case owner == "" || l.Kind == "volume":
-	case st.ours && l.Kind != "fill" && s.held.inUse(l.Name):
+	case st.ours && l.Kind != "fill" && (s.held.inUse(l.Name) || s.waits(l.Name)):
 		st.inUse = true
 	default:
 		first, ok := s.reaper.since[l.ID]

@@ -60,9 +60,15 @@ type Pinger interface {
 	Ping(ctx context.Context) error
 }
 
-// Keeper is a driver that holds cells which no call has asked for yet. Keeps reports whether the cell of that name is one.
-type Keeper interface {
+// Pool is a driver that starts cells ahead of their calls, for specs that have a Key.
+type Pool interface {
+	// Lease returns a cell that waits under key and has started, and its name. It is nil when none waits, and asks no
+	// engine.
+	Lease(key string) (box Sandbox, name string)
+	// Keeps reports whether the cell of that name was started ahead and is not destroyed yet, leased or not.
 	Keeps(name string) bool
+	// Drain destroys the cells that wait, and starts no more.
+	Drain()
 }
 
 // Capabilities are facts about an engine.

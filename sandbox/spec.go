@@ -17,7 +17,7 @@ const (
 	LabelExpires  = "hotcell.expires"  // Unix seconds: whoever owns it, it is garbage after this
 	LabelKind     = "hotcell.kind"     // cell, fill, volume
 	LabelDigest   = "hotcell.digest"   // of a volume's content
-	LabelPool     = "hotcell.pool"     // the key of a cell that was started ahead
+	LabelPool     = "hotcell.pool"     // "1" on a cell that was started ahead of its call
 )
 
 // Spec says what a cell is. A driver reads it and never changes it.
@@ -36,10 +36,10 @@ type Spec struct {
 
 	// Key names all that decides what the cell runs and what it may do, and nothing of whose it is: specs with one key
 	// differ in name, labels and user id alone. "" is a cell that nobody may start ahead.
-	Key string
+	Key string `json:"-"`
 	// Again returns one more spec with this key, for a cell that may wait for its call as long as wait, and what gives
 	// back what that cell alone holds, such as its user id.
-	Again func(wait time.Duration) (spec *Spec, release func(), err error)
+	Again func(wait time.Duration) (spec *Spec, release func(), err error) `json:"-"`
 }
 
 // Image is a pinned image and what a driver must neutralise in it.

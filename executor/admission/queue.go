@@ -175,6 +175,13 @@ func (q *Queue) Held() (cells int, memory int64) {
 	return q.cells, q.memory
 }
 
+// Room reports whether memory could be used beside what is handed out while nobody waits for a share.
+func (q *Queue) Room(memory int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting == 0 && q.memory+memory <= q.opts.Memory
+}
+
 // Ticket is an admitted call's share.
 type Ticket struct {
 	q      *Queue

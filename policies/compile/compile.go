@@ -67,15 +67,20 @@ func name(w Workload) string {
 }
 
 func labels(w Workload) map[string]string {
-	return map[string]string{
+	own := map[string]string{
 		sandbox.LabelManaged:  "1",
 		sandbox.LabelKind:     "cell",
 		sandbox.LabelInstance: w.Instance,
 		sandbox.LabelHost:     w.Host,
-		sandbox.LabelCall:     w.CallID,
 		sandbox.LabelSkill:    w.Skill,
 		sandbox.LabelExpires:  strconv.FormatInt(w.Expires.Unix(), 10),
 	}
+	if w.Waits {
+		own[sandbox.LabelPool] = "1"
+	} else {
+		own[sandbox.LabelCall] = w.CallID
+	}
+	return own
 }
 
 // noNetwork refuses an allowlist, which nothing enforces yet. That there is no network at all is said by the empty
@@ -90,7 +95,7 @@ func noNetwork(_ *sandbox.Spec, eff policies.Effective, _ Workload) error {
 // command makes the runner the first process, or the image's own command where the image speaks the wall itself.
 func command(spec *sandbox.Spec, eff policies.Effective, w Workload) error {
 	if !w.Frames {
-		args := wall.Args{Command: w.Command, Output: int64(eff.Limits.Output), Out: int64(eff.Limits.Out)}
+		args := wall.Args{Command: w.Command, Output: int64(eff.Limits.Output), Out: int64(eff.Limits.Out), Prestart: w.Prestart}
 		spec.OCI.Process.Args = args.Argv()
 	} else {
 		spec.OCI.Process.Args = framesCommand(w)

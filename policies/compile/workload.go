@@ -14,7 +14,8 @@ const (
 
 // Workload is what a cell is to run and for whom.
 type Workload struct {
-	CallID   string    // a ULID
+	CallID   string    // a ULID; of a cell that waits for its call, one of its own
+	Waits    bool      // the cell is started ahead of its call, which nobody knows yet
 	Skill    string    // its name
 	Instance string    // the supervisor's id, [a-z0-9]
 	Host     string    // the host's boot id
@@ -31,4 +32,6 @@ type Workload struct {
 	Bundle  sandbox.Tree // appears at /skill
 	Runner  sandbox.Tree // appears at /hotcell; unused with Frames
 	Env     []string     // KEY=VALUE beside the fixed ones, which it cannot replace
+
+	Prestart bool // the runner starts the command before the request; without meaning with Frames
 }

@@ -15,9 +15,9 @@ type Options struct {
 	MaxAge time.Duration // a cell that waited longer is replaced; 10 min
 	Ready  time.Duration // for a started cell to report ready; 10 s
 
-	// Room says whether so many waiting cells with so much memory by their limits fit beside the calls in flight. It must
-	// not call the driver. nil: always.
-	Room func(cells int, memory int64) bool
+	// Room says whether waiting cells may have so much memory, by their limits, beside the calls in flight. It must not call
+	// the driver. nil: always.
+	Room func(memory int64) bool
 
 	Watch Observer // nil: nobody
 	Log   *slog.Logger
@@ -38,7 +38,7 @@ type Driver struct {
 var (
 	_ sandbox.Driver = (*Driver)(nil)
 	_ sandbox.Pinger = (*Driver)(nil)
-	_ sandbox.Keeper = (*Driver)(nil)
+	_ sandbox.Pool   = (*Driver)(nil)
 )
 
 // New puts a pool in front of inner, which belongs to the new driver from now on.
@@ -80,6 +80,16 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		return nil, err
 	}
 	return &cold{Sandbox: box, done: done}, nil
+}
+
+// Lease implements [sandbox.Pool].
+func (d *Driver) Lease(key string) (sandbox.Sandbox, string) {
+	m := d.pool.leaseKey(key)
+	if m == nil {
+		return nil, ""
+	}
+	d.pool.opts.Watch.Leased(true)
+	return m, m.name
 }
 
 // Ping asks the inner driver's engine.

@@ -57,7 +57,7 @@ func (p *pool) tidy(now time.Time) {
 			delete(p.shelves, key)
 		}
 	}
-	for !p.room(0, 0) {
+	for !p.room(0) {
 		s := p.least(now, nil)
 		if s == nil {
 			return
@@ -73,8 +73,9 @@ func (p *pool) take(s *shelf) {
 	p.retire(m)
 }
 
-func (p *pool) room(cells int, memory int64) bool {
-	return p.opts.Room == nil || p.opts.Room(p.waiting+cells, p.memory+memory)
+// room reports whether there is room for what waits and for so much more memory.
+func (p *pool) room(more int64) bool {
+	return p.opts.Room == nil || p.opts.Room(p.memory+more)
 }
 
 // next returns the shelf that a cell should be started for: the one that lacks cells and had the most calls. Where all
@@ -87,7 +88,7 @@ func (p *pool) next(now time.Time) *shelf {
 			best = s
 		}
 	}
-	if best == nil || p.room(1, best.memory) && p.waiting < p.opts.Max {
+	if best == nil || p.room(best.memory) && p.waiting < p.opts.Max {
 		return best
 	}
 	if victim := p.least(now, best); victim != nil && p.waiting >= p.opts.Max {

@@ -44,7 +44,9 @@ func (p *pool) lease(spec *sandbox.Spec) (*member, func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.shelf(spec); s != nil {
-		if m := p.pick(s, spec); m != nil {
+		s.demand.note(time.Now())
+		s.again = spec.Again
+		if m := p.pick(s); m != nil {
 			return m, nil
 		}
 	}
@@ -57,10 +59,24 @@ func (p *pool) lease(spec *sandbox.Spec) (*member, func()) {
 	})
 }
 
-// pick notes an arrival, and takes the oldest living member off its shelf.
-func (p *pool) pick(s *shelf, spec *sandbox.Spec) *member {
-	s.demand.note(time.Now())
-	s.again = spec.Again
+// leaseKey returns a waiting cell. The call of one that gets none is not counted: it comes again with its spec.
+func (p *pool) leaseKey(key string) *member {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.shelves[key]
+	if s == nil {
+		return nil
+	}
+	m := p.pick(s)
+	if m != nil {
+		s.demand.note(time.Now())
+		p.signal()
+	}
+	return m
+}
+
+// pick takes the oldest living member off its shelf.
+func (p *pool) pick(s *shelf) *member {
 	for len(s.members) > 0 {
 		m := s.members[0]
 		s.members = s.members[1:]

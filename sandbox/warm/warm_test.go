@@ -173,6 +173,26 @@ func TestTheSecondCallGetsACellThatWaited(t *testing.T) {
 	})
 }
 
+func TestALeaseNeedsNoSpec(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, answer, Options{})
+		defer b.close()
+		spec := b.spec("s", "b", "p")
+		if box, _ := b.warm.Lease(spec.Key); box != nil {
+			t.Error("a lease of an empty pool")
+		}
+		b.call(spec)
+		b.waiting()
+		box, name := b.warm.Lease(spec.Key)
+		if box == nil || !b.warm.Keeps(name) {
+			t.Fatalf("leased %v, %q", box, name)
+		}
+		if err := box.Destroy(t.Context()); err != nil || b.warm.Keeps(name) {
+			t.Errorf("destroy: %v; kept: %t", err, b.warm.Keeps(name))
+		}
+	})
+}
+
 func TestALeaseMatchesExactly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, answer, Options{})
@@ -331,12 +351,7 @@ func TestCallsInFlightComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var room atomic.Int64
 		room.Store(2)
-		b := newBench(t, answer, Options{Room: func(cells int, memory int64) bool {
-			if memory != int64(cells)*(64<<20) {
-				t.Errorf("%d cells with %d bytes", cells, memory)
-			}
-			return int64(cells) <= room.Load()
-		}})
+		b := newBench(t, answer, Options{Room: func(memory int64) bool { return memory <= room.Load()*(64<<20) }})
 		defer b.close()
 		for range 4 {
 			b.call(b.spec("s", "b", "p"))

@@ -1,0 +1,114 @@
+package executor
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/hotcell/hotcell/policies"
+	"github.com/hotcell/hotcell/policies/compile"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// maxKeys bounds how many keys are remembered. Each costs a spec to find again.
+const maxKeys = 4096
+
+// keys remembers under which key the cells of a blueprint wait, so that a call which gets a waiting cell compiles nothing.
+type keys struct {
+	off bool // nothing waits
+
+	mu    sync.Mutex
+	known map[string]string // by fingerprint
+}
+
+func newKeys(d sandbox.Driver) *keys {
+	_, pools := d.(sandbox.Pool)
+	return &keys{off: !pools, known: map[string]string{}}
+}
+
+// of returns the key of b; "" where nothing waits.
+func (k *keys) of(b *blueprint) (string, error) {
+	if k.off {
+		return "", nil
+	}
+	print := fingerprint(b.eff, b.work)
+	k.mu.Lock()
+	key, ok := k.known[print]
+	k.mu.Unlock()
+	if ok {
+		return key, nil
+	}
+	work := b.work
+	work.UID = compile.MinUID
+	spec, err := compile.Compile(b.eff, work)
+	if err != nil {
+		return "", err
+	}
+	if key, err = compile.Key(spec); err != nil {
+		return "", err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.known) >= maxKeys {
+		clear(k.known)
+	}
+	k.known[print] = key
+	return key, nil
+}
+
+// fingerprint tells apart what compiles to specs with different keys. The content of a tree is its digest, and of an image
+// its id.
+func fingerprint(eff policies.Effective, w compile.Workload) string {
+	return fmt.Sprintf("%+v %q %q %q %q %q %q %q %q %q %q %q %t %t %q %q",
+		eff.Limits, eff.Runtime, eff.Network.Allow, w.Skill, w.Instance, w.Image.ID, w.Image.Env, w.Image.Volumes, w.OS+" "+w.Arch,
+		w.Entrypoint, w.Cmd, w.Command, w.Frames, w.Prestart, w.Env, []string{w.Bundle.Digest, w.Runner.Digest})
+}
+
+// lease returns a cell that waits for a call like this one, and its name; nil where none does.
+func (s *Supervisor) lease(b *blueprint) (sandbox.Sandbox, string) {
+	pool, ok := s.cfg.Driver.(sandbox.Pool)
+	if !ok || b.key == "" {
+		return nil, ""
+	}
+	box, name := pool.Lease(b.key)
+	if box != nil {
+		s.held.take(name)
+	}
+	return box, name
+}
+
+// waits reports whether the cell of that name waits for a call.
+func (s *Supervisor) waits(name string) bool {
+	pool, ok := s.cfg.Driver.(sandbox.Pool)
+	return ok && pool.Keeps(name)
+}
+
+// again makes the specs of cells that are started ahead for calls like this one.
+func (s *Supervisor) again(b *blueprint) func(time.Duration) (*sandbox.Spec, func(), error) {
+	return func(wait time.Duration) (*sandbox.Spec, func(), error) {
+		uid, release, err := s.uids.acquire()
+		if err != nil {
+			return nil, nil, err
+		}
+		work := b.work
+		work.UID, work.Waits, work.CallID = uid, true, ulid.Make().String()
+		work.Expires = time.Now().Add(wait + policies.MaxTimeout + expiry)
+		spec, err := compile.Compile(b.eff, work)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		spec.Key = b.key
+		return spec, release, nil
+	}
+}
+
+// Room reports whether waiting cells may have so much memory beside the calls in flight and those that queue.
+func (s *Supervisor) Room(memory int64) bool {
+	s.gate.mu.Lock()
+	queue := s.gate.queue
+	s.gate.mu.Unlock()
+	return queue == nil || queue.Room(memory)
+}

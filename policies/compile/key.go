@@ -1,0 +1,39 @@
+package compile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// Key names all that a compiled spec decides: what the cell runs, with which files, under which limits and system calls. It
+// is made of the spec itself and not of what the spec was compiled from, so that nothing can be forgotten. Of whose the cell
+// is (its name, its labels but for the skill's, its user id) nothing goes in.
+//
+// spec must have been compiled with [MinUID], which stands for any user id.
+func Key(spec *sandbox.Spec) (string, error) {
+	if uid := spec.OCI.Process.User.UID; uid != MinUID {
+		return "", fmt.Errorf("key of a spec with user id %d: expected %d", uid, MinUID)
+	}
+	type tree struct{ Name, Digest, Target string }
+	all := struct {
+		Skill   string
+		Image   sandbox.Image
+		Trees   []tree
+		Runtime string
+		ShmSize int64
+		OCI     any
+	}{Skill: spec.Labels[sandbox.LabelSkill], Image: spec.Image, Runtime: spec.Runtime, ShmSize: spec.ShmSize, OCI: spec.OCI}
+	for _, t := range spec.Trees {
+		all.Trees = append(all.Trees, tree{t.Name, t.Digest, t.Target})
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		return "", fmt.Errorf("key of a spec: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
