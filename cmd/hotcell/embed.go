@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"sync"
 
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
@@ -23,6 +24,20 @@ var embedded embed.FS
 
 // architectures are those that `make build` makes a runner for.
 func architectures() []string { return []string{"amd64", "arm64"} }
+
+// runnerTrees is [runnerTree] for many calls: each tree is read and hashed once.
+func runnerTrees(fsys fs.FS) func(arch string) (sandbox.Tree, error) {
+	read := map[string]func() (sandbox.Tree, error){}
+	for _, arch := range architectures() {
+		read[arch] = sync.OnceValues(func() (sandbox.Tree, error) { return runnerTree(fsys, arch) })
+	}
+	return func(arch string) (sandbox.Tree, error) {
+		if once, ok := read[arch]; ok {
+			return once()
+		}
+		return runnerTree(fsys, arch)
+	}
+}
 
 // runnerTree returns the tree of the runner for an engine's architecture, from the files of fsys.
 func runnerTree(fsys fs.FS, arch string) (sandbox.Tree, error) {

@@ -69,6 +69,7 @@ func (a *app) runSkill(ctx context.Context, name string, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	cfg.Pool.Max = 0 // there is no next call
 	sys, err := a.open(ctx, cfg, a.logger(slog.LevelWarn))
 	if err != nil {
 		return err

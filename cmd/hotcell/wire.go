@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	"github.com/hotcell/hotcell/internal/store"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/docker"
+	"github.com/hotcell/hotcell/sandbox/warm"
 )
 
 // library loads the skills of the configured folders, and the bundled ones after them.
@@ -53,9 +55,9 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, e
 	registry := metrics.NewRegistry()
 	watch := metrics.New(registry)
 	watch.Build(version(embedded).Version)
+	driver, host := pooled(p.driver, cfg, watch, log)
 	supervisor, err := executor.New(executor.Config{
-		Driver: p.driver, Images: p.images, Skills: lib, Journal: p.journal,
-		Runner: func(arch string) (sandbox.Tree, error) { return runnerTree(embedded, arch) },
+		Driver: driver, Images: p.images, Skills: lib, Journal: p.journal, Runner: runnerTrees(embedded),
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
@@ -66,6 +68,7 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, e
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
+	host.Store(supervisor)
 	if err := supervisor.Recover(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("journal %s: %w", cfg.JournalPath(), err), p.close())
 	}
@@ -76,6 +79,22 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, e
 			return err
 		},
 	}, nil
+}
+
+// pooled puts the pool of waiting cells in front of a driver, where there is to be one. What it returns beside takes the
+// supervisor, which knows how much room the calls in flight leave.
+func pooled(driver sandbox.Driver, cfg *config.Config, watch warm.Observer, log *slog.Logger) (sandbox.Driver, *atomic.Pointer[executor.Supervisor]) {
+	var host atomic.Pointer[executor.Supervisor]
+	if cfg.Pool.Max == 0 {
+		return driver, &host
+	}
+	return warm.New(driver, warm.Options{
+		Max: cfg.Pool.Max, Idle: time.Duration(cfg.Pool.Idle), MaxAge: time.Duration(cfg.Pool.MaxAge), Watch: watch, Log: log,
+		Room: func(memory int64) bool {
+			s := host.Load()
+			return s == nil || s.Room(memory)
+		},
+	}), &host
 }
 
 // instancesDir is the folder within the data folder by which supervisors know of one another.

@@ -34,7 +34,7 @@ func parseAge(s string) (Age, error) {
 	return Age(d), nil
 }
 
-// String returns whole days as "30d".
+// String returns whole days as "30d", and else hours, minutes and seconds as far as there are any: "36h", "5m".
 func (a Age) String() string {
 	switch {
 	case a == 0:
@@ -42,5 +42,12 @@ func (a Age) String() string {
 	case a%Day == 0:
 		return strconv.FormatInt(int64(a/Day), 10) + "d"
 	}
-	return time.Duration(a).String()
+	s := time.Duration(a).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

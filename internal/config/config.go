@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"time"
 
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/policies"
@@ -19,6 +20,7 @@ type Config struct {
 
 	Skills  Skills
 	Sandbox Sandbox
+	Pool    Pool
 	Policy  Policy
 	Images  Images
 	Store   Store
@@ -37,6 +39,13 @@ type Sandbox struct {
 	Runtime   string         // an OCI runtime that the engine knows; "": the engine's default
 	MaxCells  int            // cells at once; 0: from the processors
 	MaxMemory policies.Bytes // of all cells at once; 0: from the engine's memory
+}
+
+// Pool says how many cells are started ahead of their calls.
+type Pool struct {
+	Max    int // cells that wait at once; 0: none
+	Idle   Age // a kind of cell that no call asked for so long waits no more
+	MaxAge Age // a cell that waited so long is replaced
 }
 
 // Policy is what the operator allows a call at most.
@@ -72,6 +81,7 @@ func Default(root bool, home, runtimeDir string) *Config {
 		DataDir: "/var/lib/hotcell",
 		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true},
 		Sandbox: Sandbox{Driver: "auto"},
+		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
 		Policy:  Policy{Network: "none", Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 * policies.Gi}},

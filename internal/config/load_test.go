@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -52,6 +53,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Listen: "127.0.0.1:8765", Socket: "/run/hotcell/hotcell.sock", DataDir: "/var/lib/hotcell",
 		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true},
 		Sandbox: Sandbox{Driver: "auto"},
+		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
 		Policy:  Policy{Network: "none", Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 << 30}},
@@ -112,6 +114,7 @@ skills:
   dirs: [a, "~/b"]
   bundled: false
 sandbox: {driver: docker, runtime: runsc, max_cells: 12, max_memory: 4Gi}
+pool: {max: 3, idle: 90s, max_age: 1h}
 policy:
   limits:
     memory: 512Mi
@@ -146,6 +149,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 		Listen: "[::1]:0", Socket: "/tmp/s", DataDir: "/srv/hotcell",
 		Skills:  Skills{Dirs: []string{"a", "/root/b"}},
 		Sandbox: Sandbox{Driver: "docker", Runtime: "runsc", MaxCells: 12, MaxMemory: 4 << 30},
+		Pool:    Pool{Max: 3, Idle: Age(90 * time.Second), MaxAge: Age(time.Hour)},
 		Policy: Policy{
 			Limits: policies.Limits{
 				Memory: 512 << 20, CPU: 1500, PIDs: 32, Files: 99, Workspace: 1 << 20, Out: 16 << 20, Output: 1 << 20,

@@ -8,7 +8,7 @@ import (
 // later are the keys that the design has and this version does not.
 func later() []string {
 	return []string{
-		"skills.plugins", "sandbox.accept_unenforced", "pool", "policy.llm", "tools", "llm", "secrets", "auth",
+		"skills.plugins", "sandbox.accept_unenforced", "policy.llm", "tools", "llm", "secrets", "auth",
 	}
 }
 

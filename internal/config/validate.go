@@ -33,6 +33,7 @@ func (c *Config) faults() []*FieldError {
 	v.add("sandbox.runtime", checkRuntime(c.Sandbox.Runtime))
 	v.add("sandbox.max_cells", between(c.Sandbox.MaxCells, 0, maxCells))
 	v.add("sandbox.max_memory", positive(int64(c.Sandbox.MaxMemory)))
+	c.poolFaults(&v)
 	c.limitFaults(&v)
 	v.add("policy.network", oneOf(c.Policy.Network, []string{"none"}, "allow"))
 	v.add("policy.images.registries", checkList(c.Policy.Images.Registries))

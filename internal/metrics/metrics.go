@@ -14,6 +14,8 @@ type Metrics struct {
 	phases    *prometheus.HistogramVec
 	created   prometheus.Counter
 	destroyed prometheus.Counter
+	leases    *prometheus.CounterVec
+	waiting   prometheus.Gauge
 	queue     prometheus.Gauge
 	inFlight  prometheus.Gauge
 	build     *prometheus.GaugeVec
@@ -49,6 +51,12 @@ func New(reg prometheus.Registerer) *Metrics {
 		destroyed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hotcell_cells_destroyed_total", Help: "Cells that were destroyed.",
 		}),
+		leases: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hotcell_leases_total", Help: "Cells that calls got, by whether they had been started ahead (warm) or not (cold).",
+		}, []string{"cell"}),
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "hotcell_pool_cells", Help: "Cells that were started ahead and wait for a call, or are on their way to or from that.",
+		}),
 		queue: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "hotcell_queue_depth", Help: "Calls that wait to be admitted.",
 		}),
@@ -60,10 +68,12 @@ func New(reg prometheus.Registerer) *Metrics {
 		}, []string{"version", "go_version"}),
 		skills: newNames(maxSkills), codes: codes(), reasons: reasons(), known: phases(),
 	}
-	reg.MustRegister(m.accepted, m.calls, m.phases, m.created, m.destroyed, m.queue, m.inFlight, m.build)
+	reg.MustRegister(m.accepted, m.calls, m.phases, m.created, m.destroyed, m.leases, m.waiting, m.queue, m.inFlight, m.build)
 	for phase := range m.known {
 		m.phases.WithLabelValues(phase) // so that a rate is there from the start
 	}
+	m.leases.WithLabelValues("warm")
+	m.leases.WithLabelValues("cold")
 	return m
 }
 
@@ -101,6 +111,18 @@ func (m *Metrics) CellCreated() { m.created.Inc() }
 
 // CellDestroyed counts a cell that was destroyed.
 func (m *Metrics) CellDestroyed() { m.destroyed.Inc() }
+
+// Leased counts a cell that a call got.
+func (m *Metrics) Leased(warm bool) {
+	if warm {
+		m.leases.WithLabelValues("warm").Inc()
+	} else {
+		m.leases.WithLabelValues("cold").Inc()
+	}
+}
+
+// Waiting states how many cells wait for a call.
+func (m *Metrics) Waiting(n int) { m.waiting.Set(float64(n)) }
 
 // QueueDepth states how many calls wait.
 func (m *Metrics) QueueDepth(n int) { m.queue.Set(float64(n)) }
