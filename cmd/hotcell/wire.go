@@ -133,7 +133,7 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger) (p *pa
 		return p, usagef("%w", err)
 	}
 	undo.Add("driver", closing(p.driver))
-	if p.images, err = imagesdocker.New(imagesdocker.Options{}); err != nil {
+	if p.images, err = imagesdocker.New(imagesdocker.Options{Remember: time.Minute}); err != nil {
 		return p, usagef("%w", err)
 	}
 	undo.Add("images", closing(p.images))

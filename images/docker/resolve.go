@@ -28,10 +28,8 @@ var (
 
 const maxRef = 512
 
-// Resolve returns the pinned image behind ref, pulling it as the policy says. It fails with *[images.UnavailableError] for
-// an image that is not to be had, which includes one for another platform than the engine's, and wraps
-// [sandbox.ErrUnavailable] when no engine answers.
-func (s *Store) Resolve(ctx context.Context, ref string, pull images.PullPolicy) (images.Image, error) {
+// resolve is [Store.Resolve] for an image that has to be asked for.
+func (s *Store) resolve(ctx context.Context, ref string, pull images.PullPolicy) (images.Image, error) {
 	if len(ref) > maxRef || !namePattern.MatchString(ref) && !idPattern.MatchString(ref) {
 		return images.Image{}, &images.UnavailableError{
 			Ref: fmt.Sprintf("%.80q", ref), Why: "not a valid reference: expected [registry/]name[:tag][@sha256:digest] in lower case, or sha256:id",

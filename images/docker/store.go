@@ -22,6 +22,9 @@ import (
 type Options struct {
 	Host     string // "unix:///run/docker.sock", "tcp://host:2376"; "" reads DOCKER_HOST and its companions
 	Timeouts Timeouts
+	// Remember is how long an answer of the engine is good for. From one second on it is asked for again, beside the caller;
+	// 0: each caller asks.
+	Remember time.Duration
 }
 
 // Timeouts bound the requests to the engine. A zero field takes the default.
@@ -45,6 +48,8 @@ type Store struct {
 	engine imageAPI
 	limits Timeouts
 
+	remember time.Duration
+
 	ctx    context.Context // of pulls, which outlive their callers
 	cancel context.CancelFunc
 	pulls  singleflight.Group
@@ -53,6 +58,7 @@ type Store struct {
 	closed   bool
 	work     sync.WaitGroup // pulls in flight
 	platform *platform      // the engine's, once known
+	answers  map[string]*answer
 }
 
 // platform is an operating system and an architecture in Go's words.
@@ -75,7 +81,7 @@ func New(opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{host: host, engine: cl, limits: opts.Timeouts}
+	s := &Store{host: host, engine: cl, limits: opts.Timeouts, remember: opts.Remember, answers: map[string]*answer{}}
 	if s.limits.Inspect <= 0 {
 		s.limits.Inspect = 10 * time.Second
 	}

@@ -345,3 +345,42 @@ func TestAnswersAreBounded(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// An answer is good for a while: the caller does not wait for the engine, and what changed there is seen soon after.
+func TestAnswersAreRemembered(t *testing.T) {
+	e := newEngine(t)
+	e.add("acme/x", amd64)
+	s := open(t, Options{Host: e.host, Remember: time.Minute})
+	ask := func() (images.Image, error) { return s.Resolve(t.Context(), "acme/x", images.PullNever) }
+	first, err := ask()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.add("acme/x", strings.ReplaceAll(amd64, "1111", "2222"))
+	if again, err := ask(); err != nil || again.ID != first.ID {
+		t.Errorf("asked again at once: %+v, %v", again, err)
+	}
+	s.age(2 * recheck)
+	if again, err := ask(); err != nil || again.ID != first.ID {
+		t.Errorf("the one that has it looked after: %+v, %v", again, err)
+	}
+	testutil.Poll(t, 10*time.Second, func() bool { img, err := ask(); return err == nil && img.ID == "sha256:2222" })
+
+	e.mu.Lock()
+	delete(e.images, "acme/x")
+	e.mu.Unlock()
+	s.age(2 * recheck)
+	testutil.Poll(t, 10*time.Second, func() bool { _, err := ask(); return err != nil })
+	if _, err := s.Resolve(t.Context(), "acme/x", images.PullNever); err == nil || !strings.Contains(err.Error(), "not present") {
+		t.Errorf("an image that is gone: %v", err)
+	}
+}
+
+// age makes what is remembered older.
+func (s *Store) age(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.answers {
+		a.seen = a.seen.Add(-d)
+	}
+}

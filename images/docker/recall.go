@@ -1,0 +1,79 @@
+package docker
+
+import (
+	"context"
+	"time"
+
+	"github.com/hotcell/hotcell/images"
+)
+
+const (
+	recheck   = time.Second // an answer that is older is asked for again, beside the caller who gets it
+	maxRecall = 1000        // answers that are kept
+)
+
+// answer is an image that the engine had.
+type answer struct {
+	img    images.Image
+	seen   time.Time // when the engine last said so
+	asking bool
+}
+
+// recall returns what the engine said about ref, if that is not too long ago. Calls then wait for no engine; an image that
+// was replaced is seen with one of the next.
+func (s *Store) recall(ref string, pull images.PullPolicy) (images.Image, bool) {
+	if s.remember <= 0 || pull == images.PullAlways {
+		return images.Image{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.answers[ref]
+	if a == nil {
+		return images.Image{}, false
+	}
+	age := time.Since(a.seen)
+	if age > s.remember {
+		delete(s.answers, ref)
+		return images.Image{}, false
+	}
+	if age > recheck && !a.asking && !s.closed {
+		a.asking = true
+		s.work.Go(func() { s.check(ref) })
+	}
+	return a.img, true
+}
+
+// check asks the engine again. What it cannot say now is forgotten, so that the next caller hears why.
+func (s *Store) check(ref string) {
+	img, err := s.inspect(s.ctx, ref)
+	s.keep(ref, img, err)
+}
+
+// keep notes an answer.
+func (s *Store) keep(ref string, img images.Image, err error) {
+	if s.remember <= 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		delete(s.answers, ref)
+		return
+	}
+	if len(s.answers) >= maxRecall {
+		clear(s.answers)
+	}
+	s.answers[ref] = &answer{img: img, seen: time.Now()}
+}
+
+// Resolve returns the pinned image behind ref, pulling it as the policy says. It fails with *[images.UnavailableError] for
+// an image that is not to be had, which includes one for another platform than the engine's, and wraps
+// [sandbox.ErrUnavailable] when no engine answers.
+func (s *Store) Resolve(ctx context.Context, ref string, pull images.PullPolicy) (images.Image, error) {
+	if img, ok := s.recall(ref, pull); ok {
+		return img, nil
+	}
+	img, err := s.resolve(ctx, ref, pull)
+	s.keep(ref, img, err)
+	return img, err
+}
