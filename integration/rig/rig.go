@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strconv"
 	"testing/fstest"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/cgroup"
 	"github.com/hotcell/hotcell/sandbox/docker"
+	"github.com/hotcell/hotcell/sandbox/warm"
 )
 
 // PythonImage is the image that Python skills run in, made by scripts/image-python.
@@ -28,6 +30,9 @@ const PythonImage = "hotcell/python:3"
 
 // EnvRuntime names the environment variable that runs all cells of a rig under another runtime than the engine's default.
 const EnvRuntime = "HOTCELL_RUNTIME"
+
+// EnvWarm names the environment variable that gives rigs without a pool one, of so many cells.
+const EnvWarm = "HOTCELL_WARM"
 
 // Options say what differs from a plain supervisor.
 type Options struct {
@@ -41,12 +46,15 @@ type Options struct {
 
 	Cgroup   cgroup.Options // of the control groups around cells
 	NoCgroup bool           // leaves them out
+
+	Warm warm.Options // of the pool of waiting cells; with a Max of 0 that of EnvWarm, else there is none
 }
 
 // Rig is a supervisor and its parts.
 type Rig struct {
 	*executor.Supervisor
 	Driver *docker.Driver
+	Pool   *warm.Driver // nil without one
 
 	images *imagesdocker.Store
 	counts *counts
@@ -81,6 +89,10 @@ func New(opts Options) (*Rig, error) {
 		DefaultImages: map[string]string{"python": PythonImage, "sh": PythonImage},
 		EmbedEvents:   true,
 	}
+	pool := newPool(opts, driver)
+	if pool != nil {
+		cfg.Driver = pool
+	}
 	if opts.Adjust != nil {
 		opts.Adjust(&cfg)
 	}
@@ -96,7 +108,18 @@ func New(opts Options) (*Rig, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), driver.Close())
 	}
-	return &Rig{Supervisor: supervisor, Driver: driver, images: store, counts: books}, nil
+	return &Rig{Supervisor: supervisor, Driver: driver, Pool: pool, images: store, counts: books}, nil
+}
+
+func newPool(opts Options, driver *docker.Driver) *warm.Driver {
+	if opts.Warm.Max == 0 {
+		opts.Warm.Max, _ = strconv.Atoi(os.Getenv(EnvWarm))
+	}
+	if opts.Warm.Max == 0 {
+		return nil
+	}
+	opts.Warm.Log = opts.Log
+	return warm.New(driver, opts.Warm)
 }
 
 // Close drains the supervisor, at most limit long, and lets the engine go. Each call must have ended by then, and each cell
@@ -104,7 +127,11 @@ func New(opts Options) (*Rig, error) {
 func (r *Rig) Close(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	return errors.Join(r.Drain(ctx), r.counts.check(), r.images.Close(), r.Driver.Close())
+	err := errors.Join(r.Drain(ctx), r.counts.check(), r.images.Close())
+	if r.Pool != nil {
+		r.Pool.Drain()
+	}
+	return errors.Join(err, r.Driver.Close())
 }
 
 func sources(own fs.FS) []skills.Source {

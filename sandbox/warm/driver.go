@@ -104,6 +104,9 @@ func (d *Driver) Ping(ctx context.Context) error {
 // Keeps reports whether a cell of that name was started ahead and is not destroyed yet.
 func (d *Driver) Keeps(name string) bool { return d.pool.keeps(name) }
 
+// Waiting returns the ids of the cells that wait for a call of a skill and are ready.
+func (d *Driver) Waiting(skill string) []string { return d.pool.ids(skill) }
+
 // Drain destroys the cells that wait and starts no more. Calls go on, cold.
 func (d *Driver) Drain() { d.pool.drain() }
 

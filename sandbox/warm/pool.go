@@ -135,6 +135,19 @@ func (p *pool) keeps(name string) bool {
 	return p.names[name]
 }
 
+func (p *pool) ids(skill string) (ids []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.shelves {
+		for _, m := range s.members {
+			if s.skill == skill {
+				ids = append(ids, m.ID())
+			}
+		}
+	}
+	return ids
+}
+
 func (p *pool) signal() {
 	select {
 	case p.wake <- struct{}{}:
