@@ -20,7 +20,7 @@ print('{"type":"skill/result","success":true,"data":42}', flush=True)
 type hotcell struct{ rig *rig.Rig }
 
 func newHotcell(runner string) (*hotcell, error) {
-	r, err := rig.New(rig.Options{Runner: runner, Skills: rig.PythonSkill("bench", "limits: {pids: 64}\n", program), Instance: "bench"})
+	r, err := rig.New(rig.Options{Runner: runner, Skills: rig.PythonSkill("bench", "limits: {pids: 64}\n", program), Instance: "bench", Remember: time.Minute})
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,16 @@ func run(ctx context.Context, args []string, stdout io.Writer, file string) erro
 		return err
 	}
 	defer hot.close()
-	contenders := []contender{{hotcellCold, hot.call}, {rawEngine, raw.cell}, {dockerRun, dockerCLI}}
+	ahead, err := newWaiting(*runner)
+	if err != nil {
+		return err
+	}
+	defer ahead.close()
+	contenders := []contender{
+		{hotcellCold, hot.call}, {rawEngine, raw.cell}, {dockerRun, dockerCLI},
+		{hotcellWarm, ahead.call(framesSkill)}, {rawAttach, raw.attached},
+		{hotcellPrestart, ahead.call(prestartSkill)}, {hotcellChild, ahead.call(childSkill)},
+	}
 	samples, err := race(ctx, contenders, *rounds)
 	if err != nil {
 		return err

@@ -16,7 +16,25 @@ const (
 	hotcellCold = "hotcell, cold call"
 	rawEngine   = "raw Engine API"
 	dockerRun   = "docker run"
+
+	hotcellWarm     = "hotcell, warm call, frames image"
+	hotcellPrestart = "hotcell, warm call, prestarted Python"
+	hotcellChild    = "hotcell, warm call, Python"
+	rawAttach       = "raw write and read of a waiting container"
 )
+
+// ratio is one figure divided by another: a's first output by b's, at p50.
+type ratio struct{ key, a, b string }
+
+func ratios() []ratio {
+	return []ratio{
+		{"cold_vs_raw_engine", hotcellCold, rawEngine},
+		{"cold_vs_docker_run", hotcellCold, dockerRun},
+		{"warm_vs_raw_attach", hotcellWarm, rawAttach},
+		{"warm_child_vs_raw_attach", hotcellPrestart, rawAttach},
+		{"warm_vs_docker_run", hotcellWarm, dockerRun},
+	}
+}
 
 // row is one figure of one contender, in milliseconds.
 type row struct {
@@ -49,14 +67,16 @@ func summarise(samples map[string][]timing) *report {
 		{"gone", func(t timing) time.Duration { return t.gone }},
 	}
 	for _, phase := range phases {
-		for _, name := range []string{hotcellCold, rawEngine, dockerRun} {
-			r.Rows = append(r.Rows, figure(name+", "+phase.name, samples[name], phase.of))
+		for _, name := range []string{hotcellCold, rawEngine, dockerRun, hotcellWarm, rawAttach, hotcellPrestart, hotcellChild} {
+			if len(samples[name]) > 0 && phase.of(samples[name][0]) > 0 {
+				r.Rows = append(r.Rows, figure(name+", "+phase.name, samples[name], phase.of))
+			}
 		}
 	}
 	first := phases[0].of
-	hot := figure("", samples[hotcellCold], first).P50
-	r.Ratios["cold_vs_raw_engine"] = hot / figure("", samples[rawEngine], first).P50
-	r.Ratios["cold_vs_docker_run"] = hot / figure("", samples[dockerRun], first).P50
+	for _, q := range ratios() {
+		r.Ratios[q.key] = figure("", samples[q.a], first).P50 / figure("", samples[q.b], first).P50
+	}
 	return r
 }
 
@@ -79,12 +99,12 @@ func (r *report) print(w io.Writer) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "milliseconds\tp50\tp95\tp99\tn\t")
 	for _, row := range r.Rows {
-		fmt.Fprintf(tw, "%s\t%.1f\t%.1f\t%.1f\t%d\t\n", row.Name, row.P50, row.P95, row.P99, row.N)
+		fmt.Fprintf(tw, "%s\t%.2f\t%.2f\t%.2f\t%d\t\n", row.Name, row.P50, row.P95, row.P99, row.N)
 	}
 	_ = tw.Flush()
 	fmt.Fprintln(w)
-	for _, name := range []string{"cold_vs_raw_engine", "cold_vs_docker_run"} {
-		fmt.Fprintf(w, "%s  %.2f  (first output, p50)\n", name, r.Ratios[name])
+	for _, q := range ratios() {
+		fmt.Fprintf(w, "%s  %.3g  (first output, p50)\n", q.key, r.Ratios[q.key])
 	}
 }
 

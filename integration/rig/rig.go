@@ -47,6 +47,8 @@ type Options struct {
 	Cgroup   cgroup.Options // of the control groups around cells
 	NoCgroup bool           // leaves them out
 
+	Remember time.Duration // of what the engine said about images; 0: it is asked for each call
+
 	Warm warm.Options // of the pool of waiting cells; with a Max of 0 that of EnvWarm, else there is none
 }
 
@@ -79,7 +81,7 @@ func New(opts Options) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := imagesdocker.New(imagesdocker.Options{Host: opts.Host})
+	store, err := imagesdocker.New(imagesdocker.Options{Host: opts.Host, Remember: opts.Remember})
 	if err != nil {
 		return nil, errors.Join(err, driver.Close())
 	}
