@@ -2,6 +2,7 @@ package compile
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/moby/profiles/seccomp"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -16,8 +17,31 @@ const eperm uint = 1
 // syscalls filters system calls. Only the architecture's own calling convention is open: a 32-bit call, whose arguments a
 // filter cannot see, ends the thread.
 func syscalls(spec *sandbox.Spec, _ policies.Effective, w Workload) error {
-	spec.OCI.Linux.Seccomp = profile(w.Arch)
+	known, ok := profiles.Load(w.Arch)
+	if !ok {
+		known, _ = profiles.LoadOrStore(w.Arch, profile(w.Arch))
+	}
+	spec.OCI.Linux.Seccomp = copyOf(known.(*specs.LinuxSeccomp))
 	return nil
+}
+
+// profiles holds the profile of each architecture once it is made, which takes longer than all else of a spec.
+var profiles sync.Map
+
+func copyOf(p *specs.LinuxSeccomp) *specs.LinuxSeccomp {
+	c := *p
+	errno := *p.DefaultErrnoRet
+	c.DefaultErrnoRet = &errno
+	c.Architectures = slices.Clone(p.Architectures)
+	c.Syscalls = slices.Clone(p.Syscalls)
+	for i, rule := range c.Syscalls {
+		c.Syscalls[i].Names, c.Syscalls[i].Args = slices.Clone(rule.Names), slices.Clone(rule.Args)
+		if rule.ErrnoRet != nil {
+			errno := *rule.ErrnoRet
+			c.Syscalls[i].ErrnoRet = &errno
+		}
+	}
+	return &c
 }
 
 // profile is the engine's default profile for a process without capabilities on an architecture (GOARCH word), less what
