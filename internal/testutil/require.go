@@ -29,6 +29,7 @@ func probes() map[string]probe {
 		"image-word-count": haveImage("hotcell/word-count:1", "scripts/image-word-count"),
 		"dockerd":          haveProgram("dockerd", "--version"),
 		"runsc":            haveRuntime("runsc", "scripts/runsc"),
+		"runc":             haveProgram("runc", "--version"),
 		"go":               canBuild,
 		"python3":          haveProgram("python3", "-c", "import json"),
 		"linux":            isLinux,
@@ -37,8 +38,8 @@ func probes() map[string]probe {
 }
 
 // Require skips the test where the part is not on this machine, and fails it when [EnvRequire] lists the part. The parts
-// are docker, dockerd (the program, for an engine of a test's own), image-python, image-word-count, runsc, go, python3, linux
-// and root; any other name is a fatal error, also within the variable.
+// are docker, dockerd (the program, for an engine of a test's own), image-python, image-word-count, runsc, runc (the
+// program), go, python3, linux and root; any other name is a fatal error, also within the variable.
 func Require(t testing.TB, part string) {
 	t.Helper()
 	require(t, probes(), part, os.Getenv(EnvRequire))
