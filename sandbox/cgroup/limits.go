@@ -57,3 +57,11 @@ func (g *Group) Check(want Limits) error {
 	}
 	return nil
 }
+
+// Processes are those in the group now, as this process sees them.
+func (g *Group) Processes() []int {
+	if g == nil {
+		return nil
+	}
+	return g.m.processes(g.path)
+}

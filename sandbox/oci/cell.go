@@ -29,6 +29,7 @@ type cell struct {
 	streams   *streams
 	pidfd     *os.File // of the first process, while it is not reaped
 	pid       int
+	orphans   []int              // children of this process that the runtime left beside the first one
 	abort     context.CancelFunc // ends a start
 
 	up      chan struct{} // closed by decide, when the process runs, or never will

@@ -62,7 +62,7 @@ func (d *Driver) prepare(spec *sandbox.Spec, p program, bundle *specs.Spec, poin
 	if err := c.dir.make(); err != nil {
 		return nil, err
 	}
-	undo.Add("folder", func(context.Context) error { return os.RemoveAll(string(c.dir)) })
+	undo.Add("folder", func(context.Context) error { return c.dir.remove() })
 	limit := *bundle.Linux.Resources.Memory.Limit - cgroup.Slack
 	if c.group = d.groups.Enclose(spec.Name, limit); c.group == nil {
 		return nil, unavailable("no control group can be made around it: %s", d.groups.Why())

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/sandbox"
+	"golang.org/x/sys/unix"
 )
 
 // folder is a cell's in the run folder: all that is known of it outside of its supervisor.
@@ -27,6 +29,12 @@ func (f folder) state() string  { return filepath.Join(string(f), "state") }
 func (f folder) log() string    { return filepath.Join(string(f), "log") }
 func (f folder) pid() string    { return filepath.Join(string(f), "pid") }
 func (f folder) birth() string  { return filepath.Join(string(f), "birth") }
+
+// remove removes the folder, with what a runtime has mounted in it: runsc keeps an empty network namespace there.
+func (f folder) remove() error {
+	_ = unix.Unmount(filepath.Join(f.state(), "null-netns"), unix.MNT_DETACH) // mostly not there; what it is tells the removal
+	return os.RemoveAll(string(f))
+}
 
 // record is what a supervisor writes down of a cell.
 type record struct {
@@ -87,19 +95,34 @@ func (p process) lives() bool {
 
 // lookUp reads a process's state and time of birth.
 func lookUp(pid int) (state, birth string, ok bool) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return "", "", false
-	}
-	_, rest, found := strings.Cut(string(text), ") ")
-	for found && strings.Contains(rest, ") ") { // the name may hold anything
-		_, rest, _ = strings.Cut(rest, ") ")
-	}
-	f := strings.Fields(rest)
-	if len(f) < 20 {
+	f := statOf(pid)
+	if f == nil {
 		return "", "", false
 	}
 	return f[0], f[19], true
+}
+
+// parentOf is a process's parent, 0 if it has ended.
+func parentOf(pid int) int {
+	f := statOf(pid)
+	if f == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(f[1])
+	return n
+}
+
+// statOf reads what the kernel tells of a process behind its name: state, parent, and on the 20th place the time of birth.
+func statOf(pid int) []string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
+	}
+	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // the name may hold anything
+	if len(f) < 20 {
+		return nil
+	}
+	return f
 }
 
 // stateOf is a cell's state in an engine's words.

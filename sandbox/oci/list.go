@@ -158,7 +158,7 @@ func (d *Driver) bury(ctx context.Context, instance, name string) error {
 	if err := d.groups.Release(instance, name); err != nil { // which kills what is left
 		return err
 	}
-	if err := os.RemoveAll(string(f)); err != nil {
+	if err := f.remove(); err != nil {
 		return err
 	}
 	if instance != d.instance {

@@ -51,6 +51,7 @@ func (c *cell) claim(abort context.CancelFunc) error {
 // fail ends a start that did not succeed. What a runtime has made of the cell is killed; Destroy removes it.
 func (c *cell) fail(err error) {
 	c.settle(sandbox.Exit{}, err)
+	c.findOrphans()
 	_ = c.signal()
 	_ = c.group.Kill() // of a cell that had no process yet: nothing
 	c.mu.Lock()
@@ -81,6 +82,9 @@ func (c *cell) start(ctx context.Context) error {
 	}
 	if err := c.adopt(); err != nil {
 		return err
+	}
+	if c.program.name == "runsc" {
+		c.findOrphans() // who serves the sandbox its files
 	}
 	if err := c.group.Check(c.limits); err != nil {
 		return unsupported("start cell %s: %v", c.name, err)

@@ -122,8 +122,9 @@ func (c *cell) Destroy(ctx context.Context) error {
 		return err
 	}
 	c.work.Wait()
+	c.reapOrphans()
 	c.disconnect()
-	if err := os.RemoveAll(string(c.dir)); err != nil {
+	if err := c.dir.remove(); err != nil {
 		return err
 	}
 	c.d.mu.Lock()
@@ -141,4 +142,26 @@ func (c *cell) disconnect() {
 		s.close()
 	}
 	c.decide()
+}
+
+// findOrphans notes which processes in the cell's group are children of this one.
+func (c *cell) findOrphans() {
+	for _, pid := range c.group.Processes() {
+		if parentOf(pid) == os.Getpid() && pid != c.pid {
+			c.mu.Lock()
+			c.orphans = append(c.orphans, pid)
+			c.mu.Unlock()
+		}
+	}
+}
+
+// reapOrphans takes the dead off the kernel's list. They are children of this process, so that their numbers are still
+// theirs.
+func (c *cell) reapOrphans() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, pid := range c.orphans {
+		_, _ = unix.Wait4(pid, nil, 0, nil)
+	}
+	c.orphans = nil
 }

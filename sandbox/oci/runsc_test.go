@@ -1,0 +1,16 @@
+package oci
+
+import (
+	"testing"
+
+	"github.com/hotcell/hotcell/internal/testutil"
+)
+
+func TestRunsc(t *testing.T) {
+	testutil.Require(t, "runsc")
+	r := newReal(t)
+	r.runtime = "runsc"
+	for name, test := range map[string]func(*testing.T){"Conformance": r.conformance} {
+		t.Run(name, test)
+	}
+}
