@@ -111,7 +111,13 @@ func (r *real) start(t testing.TB, d *Driver, spec *sandbox.Spec) sandbox.Sandbo
 
 func TestOCI(t *testing.T) {
 	r := newReal(t)
-	t.Run("Conformance", func(t *testing.T) { r.conformance(t) })
+	for name, test := range map[string]func(*testing.T){
+		"SharedRoot": r.sharedRoot, "LeftBehind": r.leftBehind, "LimitsUnset": r.limitsUnset, "NotExecutable": r.notExecutable,
+		"StuckOutput": r.stuckOutput, "Witness": r.witness, "TreeInUse": r.treeInUse, "DeadSupervisor": r.deadSupervisor,
+		"Conformance": r.conformance,
+	} {
+		t.Run(name, test)
+	}
 }
 
 func (r *real) conformance(t *testing.T) {

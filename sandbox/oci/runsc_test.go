@@ -10,7 +10,9 @@ func TestRunsc(t *testing.T) {
 	testutil.Require(t, "runsc")
 	r := newReal(t)
 	r.runtime = "runsc"
-	for name, test := range map[string]func(*testing.T){"Conformance": r.conformance} {
+	for name, test := range map[string]func(*testing.T){
+		"LeftBehind": r.leftBehind, "StuckOutput": r.stuckOutput, "Conformance": r.conformance,
+	} {
 		t.Run(name, test)
 	}
 }
