@@ -50,6 +50,7 @@ type Rig struct {
 
 	images *imagesdocker.Store
 	counts *counts
+	end    func() error
 }
 
 // New wires a rig. Its owner closes it.
@@ -81,6 +82,12 @@ func New(opts Options) (*Rig, error) {
 		DefaultImages: map[string]string{"python": PythonImage, "sh": PythonImage},
 		EmbedEvents:   true,
 	}
+	end := func() error { return nil }
+	if os.Getenv(EnvDriver) == "oci" {
+		if end, err = withoutEngine(&cfg, opts.Instance, opts.Log); err != nil {
+			return nil, errors.Join(err, store.Close(), driver.Close())
+		}
+	}
 	if opts.Adjust != nil {
 		opts.Adjust(&cfg)
 	}
@@ -94,9 +101,9 @@ func New(opts Options) (*Rig, error) {
 	cfg.Observer = books
 	supervisor, err := executor.New(cfg)
 	if err != nil {
-		return nil, errors.Join(err, store.Close(), driver.Close())
+		return nil, errors.Join(err, end(), store.Close(), driver.Close())
 	}
-	return &Rig{Supervisor: supervisor, Driver: driver, images: store, counts: books}, nil
+	return &Rig{Supervisor: supervisor, Driver: driver, images: store, counts: books, end: end}, nil
 }
 
 // Close drains the supervisor, at most limit long, and lets the engine go. Each call must have ended by then, and each cell
@@ -104,7 +111,7 @@ func New(opts Options) (*Rig, error) {
 func (r *Rig) Close(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	return errors.Join(r.Drain(ctx), r.counts.check(), r.images.Close(), r.Driver.Close())
+	return errors.Join(r.Drain(ctx), r.counts.check(), r.end(), r.images.Close(), r.Driver.Close())
 }
 
 func sources(own fs.FS) []skills.Source {
