@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +21,7 @@ const EnvDriver = "HOTCELL_DRIVER"
 
 // withoutEngine has a rig's cells made by the driver oci. Images are the engine's all the same, taken over when they are
 // first asked for. close removes all that was made.
-func withoutEngine(cfg *executor.Config, instance string, log *slog.Logger) (end func() error, err error) {
+func withoutEngine(cfg *executor.Config, opts Options) (end func() error, err error) {
 	dir, err := os.MkdirTemp("", "hotcell-rig-")
 	if err != nil {
 		return nil, err
@@ -32,7 +31,8 @@ func withoutEngine(cfg *executor.Config, instance string, log *slog.Logger) (end
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	driver, err := oci.New(oci.Options{
-		Instance: instance, DataDir: filepath.Join(dir, "data"), RunDir: filepath.Join(dir, "run"), Rootfs: store.Rootfs, Log: log,
+		Instance: opts.Instance, DataDir: filepath.Join(dir, "data"), RunDir: filepath.Join(dir, "run"), Rootfs: store.Rootfs,
+		Log: opts.Log, Cgroup: opts.Cgroup,
 	})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

@@ -84,7 +84,7 @@ func New(opts Options) (*Rig, error) {
 	}
 	end := func() error { return nil }
 	if os.Getenv(EnvDriver) == "oci" {
-		if end, err = withoutEngine(&cfg, opts.Instance, opts.Log); err != nil {
+		if end, err = withoutEngine(&cfg, opts); err != nil {
 			return nil, errors.Join(err, store.Close(), driver.Close())
 		}
 	}

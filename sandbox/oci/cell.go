@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/cgroup"
@@ -32,6 +33,8 @@ type cell struct {
 	orphans   []int              // children of this process that the runtime left beside the first one
 	abort     context.CancelFunc // ends a start
 
+	stdout, stderr *output
+
 	up      chan struct{} // closed by decide, when the process runs, or never will
 	decide  func()
 	left    chan struct{} // closed when Start has returned
@@ -53,6 +56,8 @@ func newCell(d *Driver, name string, p program) *cell {
 		d: d, id: d.instance + "." + name, name: name, dir: d.folder(d.instance, name), program: p,
 		abort: func() {}, up: make(chan struct{}), left: make(chan struct{}), exited: make(chan struct{}),
 	}
+	c.stdout = &output{c: c, file: func(s *streams) *os.File { return s.stdout }}
+	c.stderr = &output{c: c, file: func(s *streams) *os.File { return s.stderr }}
 	c.decide = sync.OnceFunc(func() { close(c.up) })
 	return c
 }
@@ -102,15 +107,16 @@ func (c *cell) Wait(ctx context.Context) (sandbox.Exit, error) {
 func (c *cell) Stdio() sandbox.Stdio {
 	return sandbox.Stdio{
 		Stdin:  (*input)(c),
-		Stdout: &output{c, func(s *streams) *os.File { return s.stdout }},
-		Stderr: &output{c, func(s *streams) *os.File { return s.stderr }},
+		Stdout: c.stdout,
+		Stderr: c.stderr,
 	}
 }
 
 // output is one of a cell's streams. It can be read once the cell has started: until then, a runtime's own words are in it.
 type output struct {
-	c    *cell
-	file func(*streams) *os.File
+	c     *cell
+	file  func(*streams) *os.File
+	ended atomic.Bool
 }
 
 func (o *output) open() *os.File {
@@ -130,8 +136,14 @@ func (o *output) Read(p []byte) (int, error) {
 		return 0, io.ErrUnexpectedEOF
 	}
 	n, err := f.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF // closed by Destroy
+	switch {
+	case errors.Is(err, io.EOF):
+		o.ended.Store(true)
+		_ = f.Close()
+	case o.ended.Load():
+		err = io.EOF
+	case err != nil:
+		err = io.ErrUnexpectedEOF // closed by the reader
 	}
 	return n, err
 }

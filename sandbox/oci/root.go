@@ -33,7 +33,7 @@ func (d *Driver) root(image string, points []point) (string, error) {
 	}
 	slices.SortFunc(points, func(a, b point) int { return strings.Compare(a.path, b.path) })
 	key := sha256.New()
-	fmt.Fprintln(key, image)
+	fmt.Fprintln(key, "1", image)
 	for _, p := range points {
 		fmt.Fprintf(key, "%o %s\n", p.mode, p.path)
 	}
@@ -49,8 +49,29 @@ func (d *Driver) root(image string, points []point) (string, error) {
 				return err
 			}
 		}
-		return nil
+		return forget(dir)
 	})
+}
+
+// forget empties the files that tell of the host where an image was made. Engines do the same.
+func forget(dir string) error {
+	etc := filepath.Join(dir, "etc")
+	if info, err := os.Lstat(etc); err != nil || !info.IsDir() {
+		return nil
+	}
+	for _, name := range []string{"hostname", "hosts", "resolv.conf"} {
+		file := filepath.Join(etc, name)
+		if err := os.RemoveAll(file); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			return err
+		}
+		if err := os.Chmod(file, 0o644); err != nil { // whatever the umask
+			return err
+		}
+	}
+	return nil
 }
 
 // link makes folders of its own and files that are those of another tree.
@@ -83,8 +104,8 @@ func link(from, to string) error {
 	})
 }
 
-// make makes the mount point in a root that is nobody's yet. What the image has in its place is removed, a link too; a link
-// or a file on the way to it is refused.
+// make makes the mount point in a root that is nobody's yet. A link there or on the way is refused, for what is mounted
+// would appear elsewhere, and a file on the way; one in its very place is removed.
 func (p point) make(dir string) error {
 	at := dir
 	parts := strings.Split(strings.TrimPrefix(p.path, "/"), "/")
@@ -95,6 +116,8 @@ func (p point) make(dir string) error {
 		switch {
 		case err == nil && info.IsDir():
 			continue
+		case err == nil && info.Mode().Type() == fs.ModeSymlink:
+			return unsupported("mount %s: the image has a symbolic link at %s", p.path, strings.TrimPrefix(at, dir))
 		case err == nil && !last:
 			return unsupported("mount %s: in the image, %s is no folder", p.path, strings.TrimPrefix(at, dir))
 		case err == nil:

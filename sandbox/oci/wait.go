@@ -133,13 +133,14 @@ func (c *cell) Destroy(ctx context.Context) error {
 	return nil
 }
 
-// disconnect closes the streams and lets readers go.
+// disconnect closes stdin and lets readers go: what the cell has written can still be read, to its end, for nobody is left
+// who could write more.
 func (c *cell) disconnect() {
 	c.mu.Lock()
 	s := c.streams
 	c.mu.Unlock()
 	if s != nil {
-		s.close()
+		_ = s.stdin.Close()
 	}
 	c.decide()
 }
