@@ -85,7 +85,7 @@ func TestConvertRefuses(t *testing.T) {
 func TestMountPoints(t *testing.T) {
 	outside := t.TempDir()
 	image := t.TempDir()
-	for name, target := range map[string]string{"skill": outside, "run": outside, "x": "../../../../.." + outside} {
+	for name, target := range map[string]string{"skill": outside, "run": outside, "proc": outside, "x": "../../../../.." + outside} {
 		if err := os.Symlink(target, filepath.Join(image, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestMountPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, ok := range map[string]bool{
-		"/skill": false, "/file": true, "/new/deep": true, "/run/hotcell": false, "/x/y": false,
+		"/skill": false, "/file": true, "/new/deep": true, "/proc": true, "/run/hotcell": false, "/x/y": false,
 	} {
 		err := point{path, 0o700}.make(root)
 		if ok != (err == nil) || !ok && !errors.Is(err, sandbox.ErrUnsupported) {

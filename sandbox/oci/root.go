@@ -105,7 +105,8 @@ func link(from, to string) error {
 }
 
 // make makes the mount point in a root that is nobody's yet. A link there or on the way is refused, for what is mounted
-// would appear elsewhere, and a file on the way; one in its very place is removed.
+// would appear elsewhere, except in the place of /proc, /sys or /dev, where nothing of an image counts; a file on the way is
+// refused too, and one in its very place removed.
 func (p point) make(dir string) error {
 	at := dir
 	parts := strings.Split(strings.TrimPrefix(p.path, "/"), "/")
@@ -116,7 +117,7 @@ func (p point) make(dir string) error {
 		switch {
 		case err == nil && info.IsDir():
 			continue
-		case err == nil && info.Mode().Type() == fs.ModeSymlink:
+		case err == nil && info.Mode().Type() == fs.ModeSymlink && !kernels(p.path+"/"):
 			return unsupported("mount %s: the image has a symbolic link at %s", p.path, strings.TrimPrefix(at, dir))
 		case err == nil && !last:
 			return unsupported("mount %s: in the image, %s is no folder", p.path, strings.TrimPrefix(at, dir))
