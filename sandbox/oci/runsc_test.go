@@ -16,3 +16,15 @@ func TestRunsc(t *testing.T) {
 		t.Run(name, test)
 	}
 }
+
+func TestCrun(t *testing.T) {
+	testutil.Require(t, "crun")
+	r := newReal(t)
+	r.runtime = "crun"
+	for name, test := range map[string]func(*testing.T){
+		"SharedRoot": r.sharedRoot, "LeftBehind": r.leftBehind, "LimitsUnset": r.limitsUnset, "StuckOutput": r.stuckOutput,
+		"Conformance": r.conformance,
+	} {
+		t.Run(name, test)
+	}
+}
