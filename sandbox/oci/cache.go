@@ -93,27 +93,31 @@ func (c *cache) ensure(kind, key string, fill func(dir string) error) (string, e
 
 // drop removes a folder that no cell uses. What is not there is removed.
 func (c *cache) drop(kind, key string, inUse func(path string) (bool, error)) error {
+	tmp := filepath.Join(c.dir, "tmp", strings.ToLower(rand.Text()))
+	if err := c.setAside(c.path(kind, key), tmp, inUse); err != nil {
+		return fmt.Errorf("remove %s %s: %w", strings.TrimSuffix(kind, "s"), key, err)
+	}
+	return os.RemoveAll(tmp) // while others go on
+}
+
+// setAside takes its name from a folder that no cell uses.
+func (c *cache) setAside(path, tmp string, inUse func(path string) (bool, error)) error {
 	release, err := c.hold(true)
 	if err != nil {
 		return err
 	}
 	defer release()
-	path := c.path(kind, key)
 	used, err := inUse(path)
 	switch {
 	case err != nil:
 		return err
 	case used:
-		return fmt.Errorf("remove %s %s: %w", strings.TrimSuffix(kind, "s"), key, errInUse)
+		return errInUse
 	}
-	tmp := filepath.Join(c.dir, "tmp", strings.ToLower(rand.Text()))
-	if err := os.Rename(path, tmp); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+	if err := os.Rename(path, tmp); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.RemoveAll(tmp)
+	return nil
 }
 
 // clear removes what fills that died left, unless somebody holds the cache: then a fill may live.

@@ -147,6 +147,35 @@ func (r *real) stuckOutput(t *testing.T) {
 	}
 }
 
+// killedStarting: a kill does not wait for a start.
+func (r *real) killedStarting(t *testing.T) {
+	d := r.driver(t, "test-oci-early")
+	for range 5 {
+		made, err := d.Create(t.Context(), r.spec("sleep"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		started := make(chan error, 1)
+		go func() { started <- made.Start(t.Context()) }()
+		testutil.Poll(t, 10*time.Second, func() bool {
+			c := made.(*cell)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.claimed
+		})
+		if err := made.Kill(t.Context()); err != nil {
+			t.Errorf("kill: %v", err)
+		}
+		err = <-started
+		if _, waitErr := made.Wait(t.Context()); err != nil && waitErr == nil {
+			t.Errorf("start said %v, and wait nothing", err)
+		}
+		if err := made.Destroy(t.Context()); err != nil {
+			t.Errorf("destroy: %v", err)
+		}
+	}
+}
+
 func (r *real) witness(t *testing.T) {
 	cell := r.start(t, r.driver(t, "test-oci-witness"), r.spec("print", "x"))
 	output2(t, cell)

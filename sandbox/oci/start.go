@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hotcell/hotcell/sandbox"
 	"golang.org/x/sys/unix"
@@ -175,26 +176,30 @@ func (c *cell) unblock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { _ = f.Close() })()
+	stop := func() { _ = f.SetReadDeadline(time.Now()) } // what is in the pipe stays there
+	defer context.AfterFunc(ctx, stop)()
 	over := make(chan struct{})
 	defer close(over)
 	c.work.Go(func() {
 		select {
 		case <-c.exited:
-			_ = f.Close()
+			stop()
 		case <-over:
 		}
 	})
-	var b [1]byte
 	n := 0
-	err = raw.Read(func(fd uintptr) bool {
+	look := func(fd uintptr) bool {
+		var b [1]byte
 		n, _ = unix.Read(int(fd), b[:])
 		return n > 0
-	})
+	}
+	if err = raw.Read(look); err != nil {
+		err = raw.Control(func(fd uintptr) { look(fd) }) // it may have come, and the process have ended since
+	}
 	switch {
-	case ctx.Err() != nil:
+	case n <= 0 && ctx.Err() != nil:
 		return fmt.Errorf("start cell %s: %w", c.name, context.Cause(ctx))
-	case err != nil || n == 0:
+	case err != nil || n <= 0:
 		return c.proven(&sandbox.StartError{Message: "its first process died before it ran"})
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -72,10 +72,13 @@ func (c *cell) signal() error {
 // Kill ends all of the cell's processes, and returns when the end is seen, or ctx ends.
 func (c *cell) Kill(ctx context.Context) error {
 	c.mu.Lock()
-	claimed := c.claimed
+	claimed, starting, abort := c.claimed, c.pid == 0, c.abort
 	c.mu.Unlock()
-	if !claimed {
+	switch {
+	case !claimed:
 		return nil
+	case starting: // there is nothing to signal yet
+		abort()
 	}
 	if err := c.signal(); err != nil {
 		return fmt.Errorf("kill cell %s: %w", c.name, err)
