@@ -30,6 +30,7 @@ func unavailable(format string, args ...any) error {
 // startError reads a runtime's words: its status tells nothing.
 func startError(text string) *sandbox.StartError {
 	e := &sandbox.StartError{Message: oneLine(text), OOM: strings.Contains(text, "OOM-killed")}
+	text = strings.ToLower(text) // crun speaks as the C library does
 	switch {
 	case contains(text, "permission denied", "is a directory", "not a directory", "exec format error"):
 		e.ExitCode = 126

@@ -112,3 +112,20 @@ func TestMountPoints(t *testing.T) {
 		t.Errorf("made outside: %v", made)
 	}
 }
+
+func TestStartError(t *testing.T) {
+	for text, code := range map[string]int{
+		`exec: "/nowhere/program": stat /nowhere/program: no such file or directory`:       127,
+		"executable file `/nowhere/program` not found in $PATH: No such file or directory": 127,
+		`error finding executable "x" in PATH []: no such file or directory`:               127,
+		`exec: "/bin/x": permission denied`:                                                126,
+		"open executable: Permission denied":                                               126,
+		"container init was OOM-killed (memory limit too low?)":                            0,
+		"something\nelse": 0,
+	} {
+		e := startError(text)
+		if e.ExitCode != code || e.OOM != strings.Contains(text, "OOM") || strings.Contains(e.Message, "\n") {
+			t.Errorf("%q: %+v", text, *e)
+		}
+	}
+}
