@@ -67,7 +67,7 @@ func runcRun(b *testing.B, bundle []byte) time.Duration {
 	if err := json.Unmarshal(bundle, &spec); err != nil {
 		b.Fatal(err)
 	}
-	spec.Linux.CgroupsPath = "/hotcell-bench-runc"
+	spec.Linux.CgroupsPath = "/hotcell/bench-runc" // with the processor shares that cells have
 	text, err := json.Marshal(spec)
 	if err != nil {
 		b.Fatal(err)
