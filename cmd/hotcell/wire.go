@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/executor"
-	imagesdocker "github.com/hotcell/hotcell/images/docker"
+	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/cleanup"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/instance"
@@ -26,7 +26,6 @@ import (
 	"github.com/hotcell/hotcell/internal/skills/bundled"
 	"github.com/hotcell/hotcell/internal/store"
 	"github.com/hotcell/hotcell/sandbox"
-	"github.com/hotcell/hotcell/sandbox/docker"
 	"github.com/hotcell/hotcell/sandbox/warm"
 )
 
@@ -105,8 +104,8 @@ const instancesDir = "instances"
 type parts struct {
 	me      *instance.Instance
 	journal *store.Store
-	driver  *docker.Driver
-	images  *imagesdocker.Store
+	driver  sandbox.Driver
+	images  images.Store
 	close   func() error
 }
 
@@ -129,14 +128,15 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger) (p *pa
 		return p, err
 	}
 	undo.Add("journal", closing(p.journal))
-	if p.driver, err = docker.New(docker.Options{Instance: p.me.ID(), Log: log}); err != nil {
-		return p, usagef("%w", err)
+	made, err := makers(ctx, cfg, p.me.ID(), log)
+	if err != nil {
+		return p, err
 	}
-	undo.Add("driver", closing(p.driver))
-	if p.images, err = imagesdocker.New(imagesdocker.Options{Remember: time.Minute}); err != nil {
-		return p, usagef("%w", err)
+	p.driver, p.images = made.driver, made.images
+	undo.Add("driver", closing(made.driver))
+	if made.closeImages != nil {
+		undo.Add("images", func(context.Context) error { return made.closeImages() })
 	}
-	undo.Add("images", closing(p.images))
 	end := undo.Release()
 	p.close = func() error { return end(context.WithoutCancel(ctx)) }
 	return p, nil

@@ -15,7 +15,7 @@ import (
 
 // Supervisors of one data folder know of one another as long as they are open, and leave no file when they are closed.
 func TestOpenMakesAnInstance(t *testing.T) {
-	t.Setenv("DOCKER_HOST", "unix:///nowhere.sock") // is not asked
+	t.Setenv("DOCKER_HOST", "unix:///nowhere.sock") // answers nothing
 	cfg := config.Default(false, t.TempDir(), "")
 	dir := filepath.Join(cfg.DataDir, instancesDir)
 	log := slog.New(slog.DiscardHandler)

@@ -60,6 +60,7 @@ type Rig struct {
 
 	images *imagesdocker.Store
 	counts *counts
+	end    func() error
 }
 
 // New wires a rig. Its owner closes it.
@@ -91,7 +92,13 @@ func New(opts Options) (*Rig, error) {
 		DefaultImages: map[string]string{"python": PythonImage, "sh": PythonImage},
 		EmbedEvents:   true,
 	}
-	pool := newPool(opts, driver)
+	end := func() error { return nil }
+	if os.Getenv(EnvDriver) == "oci" {
+		if end, err = withoutEngine(&cfg, opts); err != nil {
+			return nil, errors.Join(err, store.Close(), driver.Close())
+		}
+	}
+	pool := newPool(opts, cfg.Driver)
 	if pool != nil {
 		cfg.Driver = pool
 	}
@@ -108,12 +115,12 @@ func New(opts Options) (*Rig, error) {
 	cfg.Observer = books
 	supervisor, err := executor.New(cfg)
 	if err != nil {
-		return nil, errors.Join(err, store.Close(), driver.Close())
+		return nil, errors.Join(err, end(), store.Close(), driver.Close())
 	}
-	return &Rig{Supervisor: supervisor, Driver: driver, Pool: pool, images: store, counts: books}, nil
+	return &Rig{Supervisor: supervisor, Driver: driver, Pool: pool, images: store, counts: books, end: end}, nil
 }
 
-func newPool(opts Options, driver *docker.Driver) *warm.Driver {
+func newPool(opts Options, driver sandbox.Driver) *warm.Driver {
 	if opts.Warm.Max == 0 {
 		opts.Warm.Max, _ = strconv.Atoi(os.Getenv(EnvWarm))
 	}
@@ -129,11 +136,11 @@ func newPool(opts Options, driver *docker.Driver) *warm.Driver {
 func (r *Rig) Close(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	err := errors.Join(r.Drain(ctx), r.counts.check(), r.images.Close())
+	err := errors.Join(r.Drain(ctx), r.counts.check())
 	if r.Pool != nil {
 		r.Pool.Drain()
 	}
-	return errors.Join(err, r.Driver.Close())
+	return errors.Join(err, r.end(), r.images.Close(), r.Driver.Close())
 }
 
 func sources(own fs.FS) []skills.Source {

@@ -35,8 +35,8 @@ type Skills struct {
 
 // Sandbox says what makes cells, and how many.
 type Sandbox struct {
-	Driver    string         // auto or docker
-	Runtime   string         // an OCI runtime that the engine knows; "": the engine's default
+	Driver    string         // auto, docker or oci
+	Runtime   string         // an OCI runtime that the engine or the host knows; "": the default
 	MaxCells  int            // cells at once; 0: from the processors
 	MaxMemory policies.Bytes // of all cells at once; 0: from the engine's memory
 }

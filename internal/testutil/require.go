@@ -2,6 +2,7 @@ package testutil
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,6 +30,8 @@ func probes() map[string]probe {
 		"image-word-count": haveImage("hotcell/word-count:1", "scripts/image-word-count"),
 		"dockerd":          haveProgram("dockerd", "--version"),
 		"runsc":            haveRuntime("runsc", "scripts/runsc"),
+		"runc":             haveProgram("runc", "--version"),
+		"crun":             haveCrun,
 		"go":               canBuild,
 		"python3":          haveProgram("python3", "-c", "import json"),
 		"linux":            isLinux,
@@ -37,8 +40,8 @@ func probes() map[string]probe {
 }
 
 // Require skips the test where the part is not on this machine, and fails it when [EnvRequire] lists the part. The parts
-// are docker, dockerd (the program, for an engine of a test's own), image-python, image-word-count, runsc, go, python3, linux
-// and root; any other name is a fatal error, also within the variable.
+// are docker, dockerd (the program, for an engine of a test's own), image-python, image-word-count, runsc, runc and
+// crun (the programs; crun on a host that it doesn't refuse), go, python3, linux and root; any other name is a fatal error, also within the variable.
 func Require(t testing.TB, part string) {
 	t.Helper()
 	require(t, probes(), part, os.Getenv(EnvRequire))
@@ -88,6 +91,14 @@ func haveProgram(name string, args ...string) probe {
 		}
 		return nil
 	}
+}
+
+// haveCrun: crun refuses hosts with both versions of control groups.
+func haveCrun(ctx context.Context) error {
+	if _, err := os.Stat("/sys/fs/cgroup/unified"); err == nil {
+		return errors.New("this host has control groups of both versions, which crun refuses")
+	}
+	return haveProgram("crun", "--version")(ctx)
 }
 
 // canBuild is about [GoBuild].

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) imagesCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "images",
+		Short: "The images of cells that no engine makes (driver oci)",
+		Long: "The images of cells that no engine makes (driver oci). They are kept in the data folder, unpacked once;\n" +
+			"a Docker engine has its own.",
+	}
+	group(c)
+	c.AddCommand(a.imagesImportCmd(), a.imagesListCmd())
+	return c
+}
+
+func (a *app) imagesImportCmd() *cobra.Command {
+	var ref string
+	c := &cobra.Command{
+		Use:   "import FILE|-",
+		Short: "Take images out of an archive: of docker save, or in OCI's layout",
+		Long: "Take images out of an archive: of docker save, or in OCI's layout, plain or with gzip.\n\n" +
+			"  docker save hotcell/python:3 | hotcell images import -",
+		Args: exactly("FILE"),
+		RunE: func(c *cobra.Command, args []string) error { return a.importImages(c.Context(), args[0], ref) },
+	}
+	c.Flags().StringVar(&ref, "ref", "", "`NAME` of the archive's only image (default: the names within)")
+	return c
+}
+
+func (a *app) importImages(ctx context.Context, file, ref string) error {
+	cfg, _, err := a.settings()
+	if err != nil {
+		return err
+	}
+	in := a.stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return usagef("%w", plainPathError(err))
+		}
+		defer func() { _ = f.Close() }() // read only
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return usagef("%s is a folder: expected an archive, as of docker save (a layout folder: tar -C %s -c . | hotcell images import -)", oneLine(file, 200), oneLine(file, 200))
+		}
+		in = f
+	} else if in, err = something(in); err != nil {
+		return err
+	}
+	if err := dataFolder(cfg.DataDir); err != nil {
+		return err
+	}
+	store, err := imported(cfg)
+	if err != nil {
+		return err
+	}
+	all, err := store.Import(ctx, in, ref)
+	if err != nil {
+		return fmt.Errorf("import: %s", oneLine(err.Error(), 500))
+	}
+	for _, img := range all {
+		a.out.line(fmt.Sprintf("%s  %s", oneLine(img.Ref, 200), img.ID))
+	}
+	return a.out.failed()
+}
+
+// something is an input that is not empty: what a command that failed pipes here is.
+func something(in io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(in)
+	if _, err := b.Peek(1); errors.Is(err, io.EOF) {
+		return nil, usagef("nothing on stdin: expected an archive, as docker save writes it")
+	}
+	return b, nil
+}
+
+func (a *app) imagesListCmd() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the images that were imported",
+		Args:  exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.listImages(c.Context(), asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) listImages(ctx context.Context, asJSON bool) error {
+	cfg, _, err := a.settings()
+	if err != nil {
+		return err
+	}
+	store, err := imported(cfg)
+	if err != nil {
+		return err
+	}
+	all, err := store.List(ctx)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("data folder %s can't be read: choose another with --data-dir or data_dir", oneLine(cfg.DataDir, 200))
+	}
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		type row struct {
+			Ref  string `json:"ref"`
+			ID   string `json:"id"`
+			Size int64  `json:"size"`
+		}
+		rows := []row{}
+		for _, img := range all {
+			rows = append(rows, row{img.Ref, img.ID, img.Size})
+		}
+		return a.printJSON(rows)
+	}
+	var rows [][]string
+	for _, img := range all {
+		rows = append(rows, []string{oneLine(img.Ref, 200), strings.TrimPrefix(img.ID, "sha256:")[:12], fmt.Sprintf("%.1f MB", float64(img.Size)/1e6)})
+	}
+	table(a.out, []string{"image", "id", "size"}, rows)
+	return a.out.failed()
+}

@@ -1,0 +1,57 @@
+package integration
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hotcell/hotcell/internal/testutil"
+)
+
+// TestWithoutAnEngine: an image that was saved from an engine serves where none answers.
+func TestWithoutAnEngine(t *testing.T) {
+	testutil.Require(t, "root")
+	testutil.Require(t, "runc")
+	bin := binary(t)
+	archive := filepath.Join(t.TempDir(), "python.tar")
+	if out, err := exec.Command("docker", "save", "-o", archive, "hotcell/python:3").CombinedOutput(); err != nil {
+		t.Fatalf("docker save: %v %s", err, out)
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	run := func(args ...string) (stdout, stderr string, err error) {
+		cmd := exec.CommandContext(t.Context(), bin, append(args, "--data-dir", data)...)
+		cmd.Dir = t.TempDir()
+		cmd.Env = append(os.Environ(), "DOCKER_HOST=unix:///nowhere.sock")
+		var out, errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		err = cmd.Run()
+		return out.String(), errs.String(), err
+	}
+	if _, stderr, err := run("images", "import", archive); err != nil {
+		t.Fatalf("import: %v %s", err, stderr)
+	}
+	for name, tt := range map[string]struct {
+		args []string
+		says string
+	}{
+		"by name": {[]string{"--driver", "oci"}, ""},
+		"auto":    {nil, "no engine answers at unix:///nowhere.sock"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, err := run(append([]string{"run", "code-review", "--arg", "code=eval(x)"}, tt.args...)...)
+			if err != nil || !strings.Contains(stdout, "eval") || !strings.Contains(stderr, tt.says) {
+				t.Errorf("%v\n%s%s", err, stdout, stderr)
+			}
+		})
+	}
+	if left, err := filepath.Glob("/run/hotcell/oci/*/skill-*"); err != nil || len(left) > 0 {
+		for _, dir := range left {
+			if text, err := os.ReadFile(filepath.Join(dir, "config.json")); err == nil && strings.Contains(string(text), data) {
+				t.Errorf("left: %s", dir)
+			}
+		}
+	}
+}

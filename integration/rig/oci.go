@@ -1,0 +1,76 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/hotcell/hotcell/executor"
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/images/layout"
+	"github.com/hotcell/hotcell/sandbox/oci"
+)
+
+// EnvDriver names the environment variable that has all cells of a rig made by another driver than docker: "oci".
+const EnvDriver = "HOTCELL_DRIVER"
+
+// withoutEngine has a rig's cells made by the driver oci. Images are the engine's all the same, taken over when they are
+// first asked for. close removes all that was made.
+func withoutEngine(cfg *executor.Config, opts Options) (end func() error, err error) {
+	dir, err := os.MkdirTemp("", "hotcell-rig-")
+	if err != nil {
+		return nil, err
+	}
+	store, err := layout.New(layout.Options{Dir: filepath.Join(dir, "images")})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	driver, err := oci.New(oci.Options{
+		Instance: opts.Instance, DataDir: filepath.Join(dir, "data"), RunDir: filepath.Join(dir, "run"), Rootfs: store.Rootfs,
+		Log: opts.Log, Cgroup: opts.Cgroup,
+	})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	cfg.Driver, cfg.Images = driver, saved{store}
+	return func() error { return errors.Join(driver.Close(), os.RemoveAll(dir)) }, nil
+}
+
+// saved takes images over from the engine.
+type saved struct{ *layout.Store }
+
+func (s saved) Resolve(ctx context.Context, ref string, pull images.PullPolicy) (images.Image, error) {
+	img, err := s.Store.Resolve(ctx, ref, pull)
+	var gone *images.UnavailableError
+	if !errors.As(err, &gone) {
+		return img, err
+	}
+	cmd := exec.CommandContext(ctx, "docker", "save", ref)
+	var words strings.Builder
+	cmd.Stderr = &words
+	out, pipeErr := cmd.StdoutPipe()
+	if pipeErr != nil {
+		return images.Image{}, pipeErr
+	}
+	if startErr := cmd.Start(); startErr != nil {
+		return images.Image{}, startErr
+	}
+	name := ref
+	if strings.HasPrefix(ref, "sha256:") {
+		name = "by-id/" + strings.TrimPrefix(ref, "sha256:")[:12] + ":1"
+	}
+	_, importErr := s.Import(ctx, out, name)
+	_, _ = io.Copy(io.Discard, out)
+	if waitErr := cmd.Wait(); waitErr != nil { // the engine has none
+		return images.Image{}, err
+	}
+	if importErr != nil {
+		return images.Image{}, fmt.Errorf("import %s: %w", ref, importErr)
+	}
+	return s.Store.Resolve(ctx, ref, pull)
+}
