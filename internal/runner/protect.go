@@ -19,7 +19,11 @@ func Protect() {
 	runtime.GOMAXPROCS(2)
 	refuseTracing()
 	catchSignals()
-	spareThreads(threads)
+	for n := threads; n <= threads+2; n++ {
+		if spareThreads(n); ownThreads() >= allThreads {
+			break
+		}
+	}
 }
 
 // refuseTracing makes /proc/1/fd, /proc/1/mem, /proc/1/environ, ptrace, process_vm_writev and pidfd_getfd fail for others,
@@ -63,6 +67,19 @@ func catchSignals() {
 // can sit in a system call (stdin, the life, reaping, the skill's three streams, signals) and one for each of two that run;
 // the one for signals and the one that is at work here are there already.
 const threads = 9
+
+// allThreads is how many the process has then: those, and the few that the Go runtime has for itself. It starts one of these
+// a moment later now and then.
+const allThreads = 14
+
+// ownThreads counts this process's threads; where that cannot be known there are enough.
+func ownThreads() int {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return allThreads
+	}
+	return len(tasks)
+}
 
 // spareThreads makes the Go runtime start its threads now. They stay, idle, until they are needed. When the skill has
 // used up the cell's limit of processes, the runtime could not start another one, and would die of that.
