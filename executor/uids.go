@@ -65,8 +65,8 @@ func (u *uids) lock(uid uint32) (*os.File, bool, error) {
 		return nil, false, fmt.Errorf("lock folder for user ids: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(u.dir, strconv.FormatUint(uint64(uid), 10)), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil, false, nil // another user's, who may be using it
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ELOOP) {
+		return nil, false, nil // another user's, who may be using it, or no file: anybody may put things there
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("lock user id %d: %w", uid, err)

@@ -2,6 +2,10 @@ package executor
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -38,5 +42,28 @@ func TestNoTwoLiveCellsShareAUser(t *testing.T) {
 	}
 	for _, release := range releases {
 		release()
+	}
+}
+
+// What others put into the folder costs user ids and no call.
+func TestStrangeThingsInTheFolderOfUserIDs(t *testing.T) {
+	dir := t.TempDir()
+	u := newUIDs(dir)
+	var names []string // of those that would be next
+	for i := range uint32(3) {
+		names = append(names, filepath.Join(dir, fmt.Sprint(uidFirst+(u.next+i)%uidCount)))
+	}
+	if err := errors.Join(os.Mkdir(names[0], 0o700), os.Symlink("/etc/passwd", names[1]), syscall.Mkfifo(names[2], 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		uid, release, err := u.acquire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		if id := filepath.Join(dir, fmt.Sprint(uid)); id == names[0] || id == names[1] {
+			t.Errorf("uid %d was handed out", uid)
+		}
 	}
 }
