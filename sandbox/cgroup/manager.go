@@ -226,8 +226,14 @@ func (m *Manager) forget(g *Group) {
 	}
 }
 
-// clear removes a level that may be in use by others, where it is not.
+// clear removes a level that may be in use by others, where it is not. Cells are first seen in the memory tree: while one
+// is there a runtime may be on its way through the others.
 func (m *Manager) clear(level string) {
+	if memory := m.mounts.controllers["memory"]; memory != "" {
+		if err := unix.Rmdir(memory + level); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+	}
 	for _, point := range m.mounts.all {
 		_ = unix.Rmdir(point + level) // busy: someone needs it
 	}

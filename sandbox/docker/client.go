@@ -80,6 +80,10 @@ func connect(host string) (*connection, error) {
 	c := &connection{host: host}
 	var opts []client.Opt
 	if scheme != "unix" {
+		if os.Getenv(client.EnvTLSVerify) != "" && os.Getenv(client.EnvOverrideCertPath) == "" { // the client would speak without TLS
+			return nil, fmt.Errorf("docker host %s: %s is set and %s is not: set it to the folder of ca.pem, cert.pem and key.pem",
+				host, client.EnvTLSVerify, client.EnvOverrideCertPath)
+		}
 		opts = append(opts, client.WithTLSClientConfigFromEnv())
 	}
 	opts = append(opts, client.WithHost(host), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation(), c.tune)

@@ -438,6 +438,11 @@ func TestHosts(t *testing.T) {
 	if d := open(t, Options{}); d.Host() != "tcp://127.0.0.1:1" {
 		t.Errorf("host %s", d.Host())
 	}
+	t.Setenv("DOCKER_CERT_PATH", "")
+	t.Setenv("DOCKER_TLS_VERIFY", "1")
+	if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), "DOCKER_CERT_PATH is not") {
+		t.Errorf("TLS without certificates: %v", err)
+	}
 }
 
 func TestOldEngine(t *testing.T) {
