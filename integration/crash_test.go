@@ -113,7 +113,7 @@ func TestChaos(t *testing.T) {
 	}
 	c := &chaos{
 		t: t, dir: t.TempDir(), bin: binary(t), rand: rand.New(rand.NewPCG(seed, 1<<32)), answers: map[string]answered{}, left: calls,
-		env: []string{"HOTCELL_SKILLS=" + skillFolder(t, map[string]string{"mood": moodSkill}), "HOTCELL__SANDBOX__MAX_CELLS=3"},
+		env: []string{"HOTCELL_SKILLS=" + skillFolder(t, map[string]string{"mood": moodSkill}), "HOTCELL__SANDBOX__MAX_CELLS=3", "HOTCELL__POOL__IDLE=2s"},
 	}
 	c.daemon = serveIn(t, c.dir, c.bin, c.env...)
 	var callers sync.WaitGroup

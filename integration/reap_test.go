@@ -87,7 +87,7 @@ func labels(kind, owner, name string) map[string]string {
 func TestKillNine(t *testing.T) {
 	bin := binary(t)
 	env := "HOTCELL_SKILLS=" + skillFolder(t, map[string]string{"nap": napSkill})
-	d := serve(t, bin, env)
+	d := serve(t, bin, env, "HOTCELL__POOL__MAX=1")
 	dead := d.id(t)
 	var calls sync.WaitGroup
 	for _, id := range []string{"a", "b", "c"} {
@@ -97,7 +97,8 @@ func TestKillNine(t *testing.T) {
 			}
 		})
 	}
-	testutil.Poll(t, time.Minute, func() bool { return count(owned(dead), "cell running") == 3 })
+	// Three calls, and a cell that waits for the next one.
+	testutil.Poll(t, time.Minute, func() bool { return count(owned(dead), "cell running") == 4 })
 	d.kill(t)
 	killed := time.Now()
 	calls.Wait()
@@ -108,11 +109,11 @@ func TestKillNine(t *testing.T) {
 		container(t, "hotcell-reap-"+state+"-"+dead, state, labels("cell", dead, "hotcell-reap-"+state+"-"+dead))
 	}
 	container(t, "hotcell-fill-"+dead, "created", labels("fill", dead, "hotcell-fill-"+dead))
-	if n := len(owned(dead)); n != 8 {
-		t.Errorf("the dead one has %d things, want 3 cells that ended, 4 in other states and a fill: %v", n, owned(dead))
+	if n := len(owned(dead)); n != 9 {
+		t.Errorf("the dead one has %d things, want 4 cells that ended, 4 in other states and a fill: %v", n, owned(dead))
 	}
 	others := bystanders(t, d.dir, dead)
-	beside := serve(t, bin, env)
+	beside := serve(t, bin, env, "HOTCELL__POOL__MAX=0")
 	var call sync.WaitGroup
 	call.Go(func() {
 		answer, _, err := beside.call(nap("beside", "6"))
