@@ -63,7 +63,7 @@ func (w *waiting) call(skill string) func(context.Context) (timing, error) {
 		if answer.Error != nil {
 			return t, answer.Error
 		}
-		return t, nil
+		return t, w.await(ctx, skill) // the next contender must not run beside what is started ahead here
 	}
 }
 
