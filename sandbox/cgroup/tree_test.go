@@ -136,7 +136,7 @@ func TestVersion2Groups(t *testing.T) {
 		t.Fatal("no group")
 	}
 	for file, want := range map[string]string{
-		"hotcell/memory.max": "1073741824", "hotcell/memory.swap.max": "0", "hotcell/cpu.weight": "20",
+		"hotcell/memory.max": "1073741824", "hotcell/memory.swap.max": "0", "hotcell/cpu.weight": "100",
 		"hotcell/i/c/memory.max": "67108864", "cgroup.subtree_control": "+memory",
 	} {
 		if got := strings.Join(fields(mt.unified, file), " "); !strings.HasPrefix(got, want) {

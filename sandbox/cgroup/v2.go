@@ -28,9 +28,9 @@ func (v v2) share(root string, q quota) error {
 	return v.noSwap(root)
 }
 
-// weight turns v1's shares (2 to 262144, of 1024) into v2's weight (1 to 10000, of 100).
+// weight turns v1's shares, of which an ordinary group has 1024, into v2's weight, of which it has 100.
 func weight(shares int64) *uint64 {
-	w := uint64(1 + (shares-2)*9999/262142)
+	w := uint64(max(1, shares*100/1024))
 	return &w
 }
 
