@@ -129,7 +129,9 @@ func (p *pool) stock(s *shelf) {
 		}
 	case err != nil:
 		s.failed(time.Now())
-		p.opts.Log.Warn("a cell that was started ahead is of no use", "skill", s.skill, "error", err)
+		if p.ctx.Err() == nil {
+			p.opts.Log.Warn("a cell that was started ahead is of no use", "skill", s.skill, "error", err)
+		}
 		p.retire(m)
 	case p.shelves[s.key] != s: // outdated or drained meanwhile
 		p.retire(m)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -303,6 +304,28 @@ func TestACellThatIsNotReadyIsOfNoUse(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A daemon that stops while a cell comes up has nothing to complain of.
+func TestNoWarningOfACellThatTheEndCutOff(t *testing.T) {
+	silent := func(ctx context.Context, _ *sandbox.Spec, _ io.Reader, _, _ io.Writer) int { <-ctx.Done(); return 0 }
+	synctest.Test(t, func(t *testing.T) {
+		var said strings.Builder
+		b := newBench(t, silent, Options{Ready: time.Minute, Log: slog.New(slog.NewTextHandler(&said, nil))})
+		box, err := b.warm.Create(t.Context(), b.spec("s", "b", "p"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		box.Destroy(t.Context())
+		time.Sleep(10 * time.Second)
+		if n := b.waiting(); n != 1 {
+			t.Fatalf("%d cells come up, want one", n)
+		}
+		b.close()
+		if said.Len() > 0 {
+			t.Errorf("log %q", said.String())
+		}
+	})
 }
 
 func TestNothingWaitsForEver(t *testing.T) {
