@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -18,6 +19,9 @@ const (
 
 // maxEarly bounds what is read of a process's early words, in bytes. A pipe holds 64 KiB.
 const maxEarly = 1 << 20
+
+// maxLastWord bounds what is told of the stderr of a process that ended before its request, in bytes.
+const maxLastWord = 300
 
 // ahead starts the skill's process before there is a request, where that is wanted, and returns once it rests: it has
 // loaded what it needs and waits for its stdin. One that does not rest is waited for only so long.
@@ -71,13 +75,18 @@ func (l *life) discard(early *child) error {
 	if early == nil {
 		return nil
 	}
-	dropped := early.p.empty()
+	var stderr tail
+	dropped := early.p.empty(&stderr)
 	select {
 	case <-early.over:
+		early.p.empty(&stderr) // what came since
 		st := <-early.ended
 		how := "exit code " + strconv.Itoa(st.wait.ExitStatus())
 		if st.wait.Signaled() {
 			how = "signal " + strconv.Itoa(int(st.wait.Signal()))
+		}
+		if word := lastLine(stderr.String()); word != "" {
+			how += ", " + strconv.Quote(clip(word, maxLastWord))
 		}
 		return &startError{cannotStart, "it ended before its request came (" + how + "): with run.prestart it must read its request from stdin first"}
 	default:
@@ -88,8 +97,14 @@ func (l *life) discard(early *child) error {
 	return nil
 }
 
-// empty reads what is in the output pipes now, and returns how much it was.
-func (p *pipes) empty() (dropped int) {
+// lastLine returns the last line of a text that is not blank.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// empty reads what is in the output pipes now, and returns how much it was. The end of stderr is kept in last.
+func (p *pipes) empty(last *tail) (dropped int) {
 	for _, f := range []*os.File{p.stdout, p.stderr} {
 		raw, err := f.SyscallConn()
 		if err != nil {
@@ -103,6 +118,9 @@ func (p *pipes) empty() (dropped int) {
 					break
 				}
 				dropped += n
+				if f == p.stderr {
+					last.raw(buf[:n])
+				}
 			}
 			return true
 		})

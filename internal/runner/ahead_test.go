@@ -26,8 +26,11 @@ func TestAProcessStartedAheadWaitsForItsRequest(t *testing.T) {
 
 func TestAProcessThatDoesNotWaitForItsRequest(t *testing.T) {
 	for script, want := range map[string]string{
-		`exit 0`:     "it ended before its request came (exit code 0): with run.prestart it must read",
-		`exit 7`:     "(exit code 7)",
+		`exit 0`: "it ended before its request came (exit code 0): with run.prestart it must read",
+		`exit 7`: "(exit code 7)",
+		`printf 'Traceback\n  a\nNo module named "x"\n\n' >&2; exit 1`:      `(exit code 1, "No module named \"x\"")`,
+		`head -c 9000 /dev/zero | tr '\0' x >&2; exit 1`:                    `(exit code 1, "xxx`,
+		`printf '%4090s\n' >&2; echo 'over the edge of a read' >&2; exit 1`: `(exit code 1, "over the edge of a read")`,
 		`kill -9 $$`: "(signal 9)",
 		`echo '{}'`:  "(exit code 0)",
 	} {

@@ -13,6 +13,16 @@ type tail struct{ b []byte }
 // add appends a line.
 func (t *tail) add(line string) {
 	t.b = append(append(t.b, line...), '\n')
+	t.cut()
+}
+
+// raw appends what need not end with a line.
+func (t *tail) raw(b []byte) {
+	t.b = append(t.b, b...)
+	t.cut()
+}
+
+func (t *tail) cut() {
 	if over := len(t.b) - (maxTail + 2); over > maxTail {
 		t.b = append(t.b[:0], t.b[over:]...)
 	}
