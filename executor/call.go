@@ -150,7 +150,15 @@ func (s *Supervisor) logEnd(c *call, e *a2e.Error) {
 	case e.Code == a2e.SkillError || e.Code == a2e.SchemaViolation:
 		l.Info("call ended", "code", e.Code, "reason", e.Reason())
 	default:
-		l.Info("call ended", "code", e.Code, "reason", e.Reason(), "error", clip(e.Message, 300), "cause", errors.Unwrap(e))
+		why := []any{"code", e.Code}
+		if e.Reason() != "" {
+			why = append(why, "reason", e.Reason())
+		}
+		why = append(why, "error", clip(e.Message, 300))
+		if cause := errors.Unwrap(e); cause != nil {
+			why = append(why, "cause", cause)
+		}
+		l.Info("call ended", why...)
 	}
 }
 

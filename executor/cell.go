@@ -153,7 +153,7 @@ func (s *Supervisor) nameRuntimes(ctx context.Context, asked string, err error) 
 	if failed != nil || slices.Contains(caps.Runtimes, asked) {
 		return err
 	}
-	return fmt.Errorf("%w: sandbox.runtime is %q, and the engine has %s", err, asked, strings.Join(caps.Runtimes, ", "))
+	return fmt.Errorf("%w: sandbox.runtime is %q, expected one of %s", err, asked, strings.Join(caps.Runtimes, ", "))
 }
 
 // startFailure classifies an error of create or start. The caller's cancellation and the deadline come first: they are

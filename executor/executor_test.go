@@ -2,10 +2,12 @@ package executor
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -385,12 +387,24 @@ func (d slowDriver) Capabilities(ctx context.Context) (sandbox.Capabilities, err
 	return d.Driver.Capabilities(ctx)
 }
 
+// The log names what there is to say of an end, and nothing else.
+func TestTheLogOfAnEnd(t *testing.T) {
+	var log bytes.Buffer // written by one handler, read at the end
+	b := setUp(t, well, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	b.ask(t.Context(), req("fere"))
+	b.settle(t)
+	text := log.String()
+	if !strings.Contains(text, `code=unknown_skill error="unknown skill`) || strings.Contains(text, "reason=") || strings.Contains(text, "cause=") {
+		t.Error(text)
+	}
+}
+
 // A runtime that the engine lacks is named, with those that it has.
 func TestARuntimeThatIsNotThere(t *testing.T) {
 	b := setUp(t, well, func(c *Config) { c.Policy.Runtime = "runsk" })
 	b.Supervisor.cfg.Driver = refusing{b.driver}
 	answer, _ := b.ask(t.Context(), req("free"))
-	if verdict(answer) != "runtime_error/unsupported" || !strings.HasSuffix(answer.Error.Message, `sandbox.runtime is "runsk", and the engine has fake`) {
+	if verdict(answer) != "runtime_error/unsupported" || !strings.HasSuffix(answer.Error.Message, `sandbox.runtime is "runsk", expected one of fake`) {
 		t.Errorf("%s: %v", verdict(answer), answer.Error)
 	}
 }
