@@ -38,6 +38,10 @@ func resolveRun(s runSpec, has func(string) bool, r *report) Run {
 		r.at(fileSidecar, s.agentAt, "run.agent", SeverityError, CodeUnsupported, "%s", whyAgent)
 	case s.frames:
 		run.Kind = kindFrames
+		if s.prestart {
+			r.at(fileSidecar, s.prestartAt, "run.prestart", SeverityWarning, CodeInvalidValue,
+				"run.prestart says nothing beside run.frames: the image's own program starts ahead in any case")
+		}
 		run.Command = inBundle(s.command, has)
 		if s.image == "" {
 			r.at(fileSidecar, s.at, "run.image", SeverityError, CodeImageMissing, "run.image is required with run.frames")

@@ -54,7 +54,9 @@ type runSpec struct {
 	agent     bool
 	agentAt   *node
 	frames    bool
-	prestart  bool
+
+	prestart   bool
+	prestartAt *node
 }
 
 // readSidecar reads skill.yaml. What is wrong is reported, and the rest still counts.
@@ -138,7 +140,7 @@ func (d *decoder) run(s *runSpec) setter {
 			"script":   d.placed(&s.scriptAt, d.text(&s.script, maxPath)),
 			"agent":    d.placed(&s.agentAt, d.bool(&s.agent)),
 			"frames":   d.bool(&s.frames),
-			"prestart": d.bool(&s.prestart),
+			"prestart": d.placed(&s.prestartAt, d.bool(&s.prestart)),
 		})
 	}
 }

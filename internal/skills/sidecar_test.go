@@ -138,6 +138,8 @@ func TestSidecarFindings(t *testing.T) {
 			`skill.yaml:2:53: warning: limits.files: 20000 is cut to 16384, the most that hotcell allows [LIMIT_CUT]`,
 			`skill.yaml:2:71: warning: limits.workspace: 3Gi is cut to 2023Mi, for which the memory has room [LIMIT_CUT]`,
 			`skill.yaml:2:84: warning: limits.output: 1Gi is cut to 64Mi, the most that hotcell allows [LIMIT_CUT]`}},
+		"frames that start ahead": {"run: {image: 'me/x:1', frames: true, prestart: true}\n", []string{
+			`skill.yaml:1:48: warning: run.prestart says nothing beside run.frames: the image's own program starts ahead in any case [INVALID_VALUE]`}},
 		"no whole number at all": {"timeout_seconds: 99999999999\n", []string{
 			`skill.yaml:1:18: error: timeout_seconds: expected a whole number from 1 to 600 [INVALID_VALUE]`}},
 		"status": {"status: published\n", []string{
