@@ -52,6 +52,14 @@ func TestDoctorPrints(t *testing.T) {
 	}
 }
 
+// An engine that is well says nothing of a driver that needs none.
+func TestDoctorWithoutAnEngine(t *testing.T) {
+	b := examined(t, goodFacts())
+	if code := b.run("doctor", "--driver", "oci"); code != exitOK || b.err.String() != "hotcell: warning: doctor looks at an engine, and not at what driver oci works with\n" {
+		t.Errorf("exit %d, stderr %q", code, b.err.String())
+	}
+}
+
 func TestDoctorJSON(t *testing.T) {
 	b := examined(t, goodFacts())
 	if code := b.run("doctor", "--json"); code != exitOK {
