@@ -14,7 +14,7 @@ func (a *app) configCmd() *cobra.Command {
 		Short: "Say what is wrong with a configuration, with line and column",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usagef("%s: expected at most one FILE, got %s (see '%s')", c.CommandPath(), counted(args), helpFor(c))
+				return usagef("%sexpected at most one FILE, got %s (see '%s')", prefix(c), counted(args), helpFor(c))
 			}
 			return nil
 		},

@@ -67,7 +67,11 @@ func (a *app) importImages(ctx context.Context, file, ref string) error {
 	}
 	all, err := store.Import(ctx, in, ref)
 	if err != nil {
-		return fmt.Errorf("import: %s", oneLine(err.Error(), 500))
+		name := "import"
+		if file != "-" {
+			name = oneLine(file, 200)
+		}
+		return fmt.Errorf("%s: %s", name, oneLine(err.Error(), 500))
 	}
 	for _, img := range all {
 		a.out.line(fmt.Sprintf("%s  %s", oneLine(img.Ref, 200), img.ID))
@@ -130,6 +134,6 @@ func (a *app) listImages(ctx context.Context, asJSON bool) error {
 	for _, img := range all {
 		rows = append(rows, []string{oneLine(img.Ref, 200), strings.TrimPrefix(img.ID, "sha256:")[:12], fmt.Sprintf("%.1f MB", float64(img.Size)/1e6)})
 	}
-	table(a.out, []string{"image", "id", "size"}, rows)
+	table(a.out, []string{"IMAGE", "ID", "SIZE"}, rows)
 	return a.out.failed()
 }

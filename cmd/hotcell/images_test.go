@@ -84,6 +84,10 @@ func TestImages(t *testing.T) {
 
 func TestImagesRefused(t *testing.T) {
 	folder := t.TempDir()
+	text := filepath.Join(folder, "text.txt")
+	if err := os.WriteFile(text, []byte("hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, tt := range map[string]struct {
 		args  []string
 		stdin string
@@ -92,6 +96,7 @@ func TestImagesRefused(t *testing.T) {
 	}{
 		"nothing":    {[]string{"-"}, "", exitUsage, "nothing on stdin: expected an archive"},
 		"noise":      {[]string{"-"}, strings.Repeat("x", 1000), exitFailed, "not an image archive"},
+		"a text":     {[]string{text}, "", exitFailed, "hotcell: " + text + ": not an image archive"},
 		"no file":    {[]string{"/nowhere/x.tar"}, "", exitUsage, "/nowhere/x.tar"},
 		"a folder":   {[]string{folder}, "", exitUsage, "is a folder: expected an archive"},
 		"no name":    {nil, "", exitUsage, "expected FILE"},

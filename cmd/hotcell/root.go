@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%s: %s (see '%s')", c.CommandPath(), oneLine(err.Error(), 300), helpFor(c))
+		return usagef("%s%s (see '%s')", prefix(c), plainNumber.ReplaceAllString(oneLine(err.Error(), 300), ""), helpFor(c))
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.flags.config, "config", "", "configuration `FILE` (default: $HOTCELL_CONFIG, ./hotcell.yaml, /etc/hotcell/hotcell.yaml)")
@@ -45,6 +46,17 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
+// plainNumber is what Go's own words for a bad number start with.
+var plainNumber = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": `)
+
+// prefix names the command that an error is about: "calls list: ". The program's own name stands before every error.
+func prefix(c *cobra.Command) string {
+	if !c.HasParent() {
+		return ""
+	}
+	return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ") + ": "
+}
+
 // group makes c a command that does nothing itself and has others below it.
 func group(c *cobra.Command) {
 	c.Args = func(c *cobra.Command, args []string) error {
@@ -54,7 +66,7 @@ func group(c *cobra.Command) {
 		return unknownCommand(c, args[0])
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return usagef("%s: expected one of %s (see '%s')", c.CommandPath(), below(c), helpFor(c))
+		return usagef("%sexpected one of %s (see '%s')", prefix(c), below(c), helpFor(c))
 	}
 	c.SuggestionsMinimumDistance = 2
 }
@@ -121,7 +133,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 		if len(names) > 0 {
 			want = strings.Join(names, " ")
 		}
-		return usagef("%s: expected %s, got %s (see '%s')", c.CommandPath(), want, counted(args), helpFor(c))
+		return usagef("%sexpected %s, got %s (see '%s')", prefix(c), want, counted(args), helpFor(c))
 	}
 }
 
