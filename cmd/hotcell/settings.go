@@ -23,6 +23,9 @@ func (a *app) settings() (*config.Config, config.Source, error) {
 	return a.settingsWith(map[string]any{})
 }
 
+// flagNames are the flags that set keys.
+var flagNames = map[string]string{"sandbox.driver": "--driver", "data_dir": "--data-dir", "listen": "--listen", "socket": "--socket"}
+
 // settingsWith is settings with overrides of a command's own flags, by key.
 func (a *app) settingsWith(overrides map[string]any) (*config.Config, config.Source, error) {
 	if a.flags.driver != "" {
@@ -31,7 +34,9 @@ func (a *app) settingsWith(overrides map[string]any) (*config.Config, config.Sou
 	if a.flags.dataDir != "" {
 		overrides["data_dir"] = a.flags.dataDir
 	}
-	cfg, src, err := config.Load(config.Options{Path: a.flags.config, Getenv: a.getenv, Environ: a.environ, Overrides: overrides})
+	cfg, src, err := config.Load(config.Options{
+		Path: a.flags.config, Getenv: a.getenv, Environ: a.environ, Overrides: overrides, Flags: flagNames,
+	})
 	if err != nil {
 		return nil, src, usagef("%w", err)
 	}

@@ -30,6 +30,7 @@ type Options struct {
 	ReadFile  func(string) ([]byte, error) // fails with fs.ErrNotExist for a file that is not there
 	Geteuid   func() int                   // 0 gets the system's folders as defaults
 	Overrides map[string]any               // by key, from flags: string, []string, bool or int
+	Flags     map[string]string            // by key, how the flag is called: "--driver"
 }
 
 // Load reads the configuration and validates it: defaults < file < environment < flags. Errors are [FieldError]s,
@@ -187,9 +188,8 @@ func known(getenv func(string) string) []string {
 // flags takes the overrides over, as text.
 func (o Options) flags(s schema) *layer {
 	l := newLayer()
-	from := Origin{Layer: LayerFlag}
 	for _, key := range slices.Sorted(maps.Keys(o.Overrides)) {
-		v := o.Overrides[key]
+		v, from := o.Overrides[key], Origin{Layer: LayerFlag, Where: o.Flags[key]}
 		k := s.kind(key)
 		if k != entry && (k != leaf || s.fields[key].isMap()) {
 			l.fault(key, s.notHere(key), from)
