@@ -21,7 +21,7 @@ func (a *app) imagesCmd() *cobra.Command {
 			"a Docker engine has its own.",
 	}
 	group(c)
-	c.AddCommand(a.imagesImportCmd(), a.imagesListCmd())
+	c.AddCommand(a.imagesImportCmd(), a.imagesListCmd(), a.imagesRemoveCmd())
 	return c
 }
 
@@ -100,6 +100,29 @@ func (a *app) imagesListCmd() *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+func (a *app) imagesRemoveCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove a name, and the image where it has no other",
+		Args:  exactly("NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, _, err := a.settings()
+			if err != nil {
+				return err
+			}
+			store, err := imported(cfg)
+			if err != nil {
+				return err
+			}
+			err = store.Remove(c.Context(), args[0])
+			if errors.Is(err, fs.ErrNotExist) {
+				return usagef("no image has the name %q: 'hotcell images list' shows those that were imported", oneLine(args[0], 200))
+			}
+			return err
+		},
+	}
 }
 
 func (a *app) listImages(ctx context.Context, asJSON bool) error {

@@ -80,6 +80,12 @@ func TestImages(t *testing.T) {
 	if code := b.run("images", "list", "--json", "--data-dir", dir); code != exitOK || json.Unmarshal(b.out.Bytes(), &rows) != nil || len(rows) != 2 {
 		t.Errorf("list --json: exit %d, %q", code, b.out.String())
 	}
+	if code := b.run("images", "remove", "other:2", "--data-dir", dir); code != exitOK || b.err.Len() > 0 {
+		t.Errorf("remove: exit %d, %q", code, b.err.String())
+	}
+	if code := b.run("images", "remove", "other:2", "--data-dir", dir); code != exitUsage || !strings.Contains(b.err.String(), `no image has the name "other:2"`) {
+		t.Errorf("remove again: exit %d, %q", code, b.err.String())
+	}
 }
 
 func TestImagesRefused(t *testing.T) {

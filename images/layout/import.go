@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -179,12 +180,44 @@ func (s *Store) name(found []source, all []images.Image) error {
 			}
 		}
 	}
+	index.prune()
+	return s.writeIndex(index)
+}
+
+// prune drops the references by digest whose image has no other name.
+func (ix *index) prune() {
 	tagged := make(map[string]bool)
-	for key, id := range index.Refs {
+	for key, id := range ix.Refs {
 		tagged[id] = tagged[id] || !isDigest(key)
 	}
-	maps.DeleteFunc(index.Refs, func(_, id string) bool { return !tagged[id] })
-	return s.writeIndex(index)
+	maps.DeleteFunc(ix.Refs, func(_, id string) bool { return !tagged[id] })
+}
+
+// Remove takes a name from its image, and removes the image where no other name is left. The error wraps
+// [fs.ErrNotExist] where nothing has that name.
+func (s *Store) Remove(ctx context.Context, ref string) error {
+	key, err := refKey(ref)
+	if err != nil {
+		return fmt.Errorf("image name %.200q: expected a reference like name:tag", ref)
+	}
+	index, err := s.readIndex()
+	if err != nil {
+		return err
+	}
+	if _, ok := index.Refs[key]; !ok { // before lock, which makes the folder
+		return fmt.Errorf("image %.200q: %w", ref, fs.ErrNotExist)
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if index, err = s.readIndex(); err != nil {
+		return err
+	}
+	delete(index.Refs, key)
+	index.prune()
+	return errors.Join(s.writeIndex(index), s.collect())
 }
 
 // isDigest reports whether a full reference is one by digest, which goes with the last name of its image.

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,6 +90,43 @@ func TestMovedTag(t *testing.T) {
 	}
 	all, err := s.List(t.Context())
 	if err != nil || len(all) != 2 || all[0].Ref != "test/a:1" || all[1].Ref != "test/b:1" {
+		t.Errorf("list: %+v, %v", all, err)
+	}
+}
+
+// An image goes with its last name, and its reference by digest with it.
+func TestRemove(t *testing.T) {
+	s := newStore(t)
+	if err := s.Remove(t.Context(), "test/a:1"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("from nothing: %v", err)
+	}
+	var img images.Image
+	layer := tarOf(t, file{name: "a", data: "1"})
+	for _, ref := range []string{"test/a:1", "test/b:1"} {
+		all, err := s.Import(t.Context(), bytes.NewReader(saved(t, ref, config(t, layer), layer)), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		img = all[0]
+	}
+	for _, ref := range []string{"test/c:1", "a b", img.ID} {
+		if err := s.Remove(t.Context(), ref); err == nil {
+			t.Errorf("%s was removed", ref)
+		}
+	}
+	if err := s.Remove(t.Context(), "docker.io/test/a:1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Rootfs(img.ID); err != nil {
+		t.Errorf("gone, though it has another name: %v", err)
+	}
+	if err := s.Remove(t.Context(), "test/b:1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Rootfs(img.ID); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("still there: %v", err)
+	}
+	if all, err := s.List(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("list: %+v, %v", all, err)
 	}
 }
