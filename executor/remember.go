@@ -10,8 +10,11 @@ import (
 	"github.com/hotcell/hotcell/internal/control"
 )
 
-// How long a call waits for its journal, at its start and at its end.
-const journalLimit = 10 * time.Second
+// How long a call waits for its journal: before it starts, and for its answer, which is given after that all the same.
+const (
+	journalLimit = 10 * time.Second
+	answerLimit  = 2 * time.Second
+)
 
 // remember journals a call that was registered, before anything is made for it. The call is forgotten again if it can't be,
 // or if the journal knows the same request from another supervisor or from an earlier life.
@@ -65,7 +68,7 @@ func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record
 	}
 	mine := c.record(s.cfg.Instance)
 	settle(&mine, raw, answer.Error)
-	ctx, cancel := context.WithTimeout(context.Background(), journalLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
 	stands, err := s.journal.End(ctx, mine)
 	if err != nil {
