@@ -113,10 +113,10 @@ func openFiles(limit int) {
 	r.send()
 }
 
-// spin keeps all processors busy, in several processes.
+// spin keeps all processors busy, in several processes: no more than gVisor's kernel can have within the usual limit.
 func spin() {
 	if os.Getenv("SPINNING") == "" {
-		for range 8 {
+		for range 3 {
 			c := exec.Command(self(), "spin")
 			c.Env = append(os.Environ(), "SPINNING=1")
 			must(c.Start())
