@@ -60,8 +60,9 @@ except OSError as e:
 // needCgroups skips where hotcell can make no control groups of its own on this host.
 func needCgroups(t *testing.T) {
 	t.Helper()
+	testutil.Require(t, "cgroups")
 	if f := cgroup.Inspect(); f.Why != "" {
-		t.Skip(f.Why)
+		t.Fatal(f.Why)
 	}
 }
 
@@ -265,9 +266,7 @@ func rounds() int {
 // Many cells that run out of memory at once: each has its own verdict, and no control group is left.
 func TestManyHogsAtOnce(t *testing.T) {
 	needCgroups(t)
-	if !ownGroups(t) {
-		t.Skip("without groups of our own a verdict may be lost with the engine's word")
-	}
+	testutil.Require(t, "cgroupfs") // without groups of our own a verdict may be lost with the engine's word
 	r := newRig(t, rig.Options{
 		Skills: rig.Merge(rig.PythonSkill("hog", limited64, eat), rig.PythonSkill("framed-hog", frames64, eat)),
 		Adjust: func(c *executor.Config) { c.MaxCells = 12 },
@@ -297,9 +296,7 @@ func TestManyHogsAtOnce(t *testing.T) {
 // Memory that runs out above the cells is nobody's own fault.
 func TestMemoryPressureIsNotTheSkillsFault(t *testing.T) {
 	needCgroups(t)
-	if !ownGroups(t) {
-		t.Skip("there is no group above all cells")
-	}
+	testutil.Require(t, "cgroupfs") // else there is no group above all cells
 	for _, framed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("frames %v", framed), func(t *testing.T) {
 			yaml := "limits: {memory: 512Mi}\n"

@@ -32,6 +32,8 @@ func probes() map[string]probe {
 		"runsc":            haveRuntime("runsc", "scripts/runsc"),
 		"runc":             haveProgram("runc", "--version"),
 		"crun":             haveCrun,
+		"cgroups":          haveCgroups,
+		"cgroupfs":         haveCgroupfs,
 		"go":               canBuild,
 		"python3":          haveProgram("python3", "-c", "import json"),
 		"linux":            isLinux,
@@ -41,7 +43,8 @@ func probes() map[string]probe {
 
 // Require skips the test where the part is not on this machine, and fails it when [EnvRequire] lists the part. The parts
 // are docker, dockerd (the program, for an engine of a test's own), image-python, image-word-count, runsc, runc and
-// crun (the programs; crun on a host that it doesn't refuse), go, python3, linux and root; any other name is a fatal error, also within the variable.
+// crun (the programs; crun on a host that it doesn't refuse), cgroups (that can be made), cgroupfs (the engine's driver of
+// them), go, python3, linux and root; any other name is a fatal error, also within the variable.
 func Require(t testing.TB, part string) {
 	t.Helper()
 	require(t, probes(), part, os.Getenv(EnvRequire))

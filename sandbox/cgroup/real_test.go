@@ -26,8 +26,9 @@ const mib = 1 << 20
 func newReal(t testing.TB, opts Options) *Manager {
 	t.Helper()
 	testutil.Require(t, "root")
+	testutil.Require(t, "cgroups")
 	if f := Inspect(); f.Why != "" {
-		t.Skip(f.Why)
+		t.Fatal(f.Why)
 	}
 	opts.Root = fmt.Sprintf("/hotcell-unit-%d", os.Getpid())
 	opts.Instance = "i1"
