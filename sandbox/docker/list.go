@@ -91,6 +91,9 @@ func (d *Driver) listContainers(ctx context.Context, labels ...string) ([]contai
 }
 
 func (d *Driver) findContainers(ctx context.Context, args filters.Args) ([]container.Summary, error) {
+	if _, err := d.learn(ctx, 0); err != nil { // by the first answer the client has settled on an API version, which a list reads unguarded
+		return nil, err
+	}
 	op, cancel := context.WithTimeout(ctx, d.limits.List)
 	defer cancel()
 	all, err := d.containers.ContainerList(op, container.ListOptions{All: true, Filters: args})
