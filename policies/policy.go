@@ -24,13 +24,29 @@ type Network struct {
 	Allow []string // host:port patterns through the supervisor's proxy; empty is no network at all
 }
 
+// How a skill gets at a model's credential.
+const (
+	InjectBroker = "broker" // it does not: the broker adds the credential outside of the cell
+	InjectFile   = "file"   // as a file, where the operator permits that
+)
+
+// LLM is a skill's wish for a model, or the operator's bounds on it.
+type LLM struct {
+	Provider string   // by its name in the configuration; "": the first one
+	Model    string   // "": the provider's default
+	Inject   string   // the skill's: InjectBroker or InjectFile; "" is InjectBroker
+	Permit   []string // the operator's: the ways that are allowed; nil is InjectBroker alone
+}
+
 // Policy is what one party states. A zero field leaves the matter to the others.
 type Policy struct {
 	Limits  Limits
 	Timeout time.Duration // 0: unset
 	Network Network
-	Runtime string // a sandbox runtime by name; "" for the engine's default
-	Writes  bool   // the skill may use tools that write
+	Runtime string   // a sandbox runtime by name; "" for the engine's default
+	Writes  bool     // the skill may use tools that write
+	LLM     *LLM     // nil: nothing said; of a skill: no model
+	Secrets []string // of a skill: names of the operator's secrets that it wants as files
 }
 
 // Party is who stated a policy, for reports.
@@ -71,6 +87,8 @@ type Effective struct {
 	Network Network
 	Runtime string
 	Writes  bool
+	LLM     *LLM // nil: no model
+	Secrets []string
 	Choices []Choice
 	Clamps  []Clamp
 }

@@ -79,8 +79,10 @@ func floors() map[string]int {
 		"policies":                floorContract,
 		"internal/skills":         floorContract,
 		"internal/skills/bundled": floorContract,
+		"internal/audit":          floorContract,
 
 		"policies/compile": floorCompile,
+		"internal/service": floorCompile,
 
 		"sandbox/cgroup":      floorAdapter,
 		"sandbox/docker":      floorAdapter,

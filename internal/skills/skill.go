@@ -57,7 +57,7 @@ type Skill struct {
 // Run says how a skill's process is started.
 type Run struct {
 	Image    string   // "" when the bundle names none: images.defaults by Kind
-	Kind     string   // "python", "sh", "frames", "command"
+	Kind     string   // "python", "sh", "frames", "command", "js", "agent"
 	Command  []string // argv; scripts are absolute paths below /skill
 	Frames   bool     // the image speaks the wall itself and has no runner
 	Prestart bool

@@ -18,10 +18,17 @@ const (
 	maxElem  = 255  // bytes of one element
 )
 
-// Lease hands in what a waiting cell must not have before its call: secrets by name. They become files.
+// Lease makes a waiting cell the cell of one call: it hands in what the cell must not have before. It comes before the
+// request and never twice. A call that was granted nothing gets none.
 type Lease struct {
 	Type    string            `json:"type"`
-	Secrets map[string]string `json:"secrets,omitempty"`
+	Secrets map[string]string `json:"secrets,omitempty"` // each becomes the file [DirSecrets]/NAME, mode 0400
+
+	// What an agent skill's engine is told: it finds all but the secrets in [LeasePath].
+	Model        *Model          `json:"model,omitempty"`
+	Tools        []ToolDef       `json:"tools,omitempty"`
+	MaxTurns     int             `json:"max_turns,omitempty"` // 0: the engine's default
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 }
 
 // String keeps secrets out of logs.

@@ -95,7 +95,7 @@ func TestDecodersRoundTrip(t *testing.T) {
 	}
 	check(Ready{TypeReady, 1}, func(b []byte) (any, error) { return DecodeReady(b) })
 	check(File{TypeFile, "a/b.txt", 0o644, []byte("hi\x00"), true}, func(b []byte) (any, error) { return DecodeFile(b) })
-	check(Lease{TypeLease, map[string]string{"API_KEY": "s3cret"}}, func(b []byte) (any, error) { return DecodeLease(b) })
+	check(Lease{Type: TypeLease, Secrets: map[string]string{"API_KEY": "s3cret"}}, func(b []byte) (any, error) { return DecodeLease(b) })
 	check(Event{TypeEvent, "progress", json.RawMessage(`{"pct":1}`)}, func(b []byte) (any, error) { return DecodeEvent(b) })
 	check(Result{Type: TypeResult, Success: &yes, Data: json.RawMessage(`[1]`), Summary: json.RawMessage(`"s"`), Truncated: true},
 		func(b []byte) (any, error) { return DecodeResult(b) })

@@ -5,7 +5,7 @@ import "encoding/json"
 // Protocol is the version of the wall that a runner announces in its ready line.
 const Protocol = 1
 
-// The lines. Those of the tunnel and of the tool gate have their names reserved: a cell that uses them is refused.
+// The lines.
 const (
 	TypeReady      = "cell/ready"       // out: the runner is up
 	TypeFile       = "cell/file"        // in: a piece of an input file
@@ -16,12 +16,12 @@ const (
 	TypeExit       = "cell/exit"        // out: the runner's evidence of how the skill's process ended
 	TypeDone       = "cell/done"        // in: the terminal frames have arrived, exit now
 	TypeCancel     = "cell/cancel"      // in: stop politely
-	TypeTool       = "cell/tool"        // reserved
-	TypeToolResult = "cell/tool-result" // reserved
-	TypeOpen       = "cell/open"        // reserved
-	TypeData       = "cell/data"        // reserved
-	TypeCredit     = "cell/credit"      // reserved
-	TypeClose      = "cell/close"       // reserved
+	TypeTool       = "cell/tool"        // out: the skill asks for a host tool
+	TypeToolResult = "cell/tool-result" // in: the gate's answer to it
+	TypeOpen       = "cell/open"        // out: a stream of the tunnel to one of the granted ports
+	TypeData       = "cell/data"        // both: bytes of a stream
+	TypeCredit     = "cell/credit"      // both: how many more bytes the other end may send
+	TypeClose      = "cell/close"       // both: a stream ends
 )
 
 // MaxLine bounds every line but a request and a result, in bytes without the line feed. MaxLong bounds those two by

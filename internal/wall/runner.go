@@ -10,8 +10,14 @@ const (
 	DirRunner    = "/hotcell"        // the runner's volume, read-only
 	RunnerPath   = "/hotcell/runner" // PID 1
 	RequestPath  = "/run/hotcell/request.json"
+	LeasePath    = "/run/hotcell/lease.json" // the [Lease] without its secrets, where the call has one
+	DirSecrets   = "/run/hotcell/secrets"    // the lease's secrets, one file each
+	DirEngine    = "/hotcell-engine"         // the engine's volume, read-only, in cells that need it
+	EnginePath   = "/hotcell-engine/engine"
 	EnvRequest   = "HOTCELL_REQUEST"      // names RequestPath
 	EnvOut       = "HOTCELL_OUT"          // names DirOut
 	EnvInput     = "HOTCELL_INPUT"        // names DirInput
+	EnvTools     = "HOTCELL_TOOLS_URL"    // http://127.0.0.1:PORT of the tool gate, set where tools are granted
+	EnvToken     = "HOTCELL_TOKEN"        // the cell's own token, set where anything is granted
 	EnvCorrelate = "SKILL_CORRELATION_ID" // the request's correlation_id, set when it has one
 )
