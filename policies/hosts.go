@@ -17,9 +17,9 @@ type HostPattern struct {
 	port   uint16
 }
 
-// ParseHostPattern reads HOST:PORT, *.NAME:PORT, ADDRESS:PORT or RANGE:PORT. IPv6 stands in brackets: [2001:db8::1]:443,
-// [2001:db8::/32]:443. *.example.org stands for every name below example.org and not for example.org. The error quotes the
-// entry and says what was expected.
+// ParseHostPattern reads HOST:PORT, *.NAME:PORT, *:PORT, ADDRESS:PORT or RANGE:PORT. IPv6 stands in brackets:
+// [2001:db8::1]:443, [2001:db8::/32]:443. *.example.org stands for every name below example.org and not for example.org; *
+// stands for every name and for no address. The error quotes the entry and says what was expected.
 func ParseHostPattern(s string) (HostPattern, error) {
 	p, err := parseHostPattern(s)
 	if err != nil {
@@ -60,6 +60,8 @@ func parseHostPattern(s string) (HostPattern, error) {
 	}
 	p := HostPattern{port: port}
 	switch name, below := strings.CutPrefix(host, "*."); {
+	case host == "*":
+		p.below = true
 	case strings.Contains(host, "/"):
 		p.prefix, err = parsePrefix(host)
 	case below:
@@ -112,6 +114,8 @@ func (p HostPattern) String() string {
 		host = "[" + p.prefix.String() + "]"
 	case p.prefix.IsValid():
 		host = p.prefix.String()
+	case p.below && p.host.Name == "":
+		host = "*"
 	case p.below:
 		host = "*." + host
 	case p.host.Name == "" && p.host.Addr.Is6():
@@ -132,7 +136,7 @@ func (p HostPattern) Matches(h NetHost, port uint16) bool {
 	case p.prefix.IsValid():
 		return h.Name == "" && p.prefix.Contains(h.Addr)
 	case p.below:
-		return strings.HasSuffix(h.Name, "."+p.host.Name)
+		return under(h.Name, p.host.Name)
 	}
 	return h == p.host
 }
@@ -145,9 +149,14 @@ func (p HostPattern) Covers(q HostPattern) bool {
 	case q.prefix.IsValid():
 		return p.addresses().IsValid() && p.addresses().Bits() <= q.prefix.Bits() && p.addresses().Contains(q.prefix.Addr())
 	case q.below:
-		return p.below && (p.host == q.host || strings.HasSuffix(q.host.Name, "."+p.host.Name))
+		return p.below && (p.host == q.host || under(q.host.Name, p.host.Name))
 	}
 	return p.Matches(q.host, q.port)
+}
+
+// under reports whether a name lies below another one, or is any name at all below none.
+func under(name, top string) bool {
+	return name != "" && (top == "" || strings.HasSuffix(name, "."+top))
 }
 
 // Names reports whether the entry is an address, or a range of them that lies within, and holds a port of addr. A range
@@ -159,7 +168,7 @@ func (p HostPattern) Names(addr netip.Addr, port uint16, within netip.Prefix) bo
 
 // addresses is the range that the entry writes down; not valid where it is a name.
 func (p HostPattern) addresses() netip.Prefix {
-	if p.prefix.IsValid() || p.host.Name != "" || !p.host.Addr.IsValid() {
+	if !p.host.Addr.IsValid() {
 		return p.prefix
 	}
 	return netip.PrefixFrom(p.host.Addr, p.host.Addr.BitLen())

@@ -16,6 +16,7 @@ func TestParseHostPattern(t *testing.T) {
 		"API.Example.ORG.:443":            "api.example.org:443",
 		"*.Example.org:443":               "*.example.org:443",
 		"my_bucket.example.org:1":         "my_bucket.example.org:1",
+		"*:443":                           "*:443",
 		"localhost:65535":                 "localhost:65535",
 		"bücher.example:443":              "xn--bcher-kva.example:443",
 		"BÜCHER.example:443":              "xn--bcher-kva.example:443",
@@ -51,7 +52,6 @@ func TestParseHostPattern(t *testing.T) {
 		"a b.example.org:443":                "labels",
 		"a..example.org:443":                 "labels",
 		"-a.example.org:443":                 "labels",
-		"*:443":                              "labels",
 		"*.org:443":                          "two labels",
 		"*.*.example.org:443":                "labels",
 		"a*.example.org:443":                 "labels",
@@ -109,6 +109,8 @@ func TestHostPatternMatches(t *testing.T) {
 		{"192.0.2.1:443", "[::ffff:192.0.2.1]", 443, true},
 		{"192.0.2.1:443", "192.0.2.2", 443, false},
 		{"[2001:db8::1]:443", "2001:db8::1", 443, true},
+		{"*:443", "example.org", 443, true},
+		{"*:443", "192.0.2.1", 443, false},
 		{"10.0.0.0/8:443", "10.9.8.7", 443, true},
 		{"10.0.0.0/8:443", "11.0.0.1", 443, false},
 		{"10.0.0.0/8:443", "ten.example.org", 443, false},
@@ -146,6 +148,13 @@ func TestHostPatternCovers(t *testing.T) {
 		{"10.1.2.3:443", "10.1.2.3/32:443", true},
 		{"10.0.0.0/8:443", "[fd00::/8]:443", false},
 		{"*.example.org:443", "10.1.2.3:443", false},
+		{"*:443", "*:443", true},
+		{"*:443", "*.example.org:443", true},
+		{"*:443", "api.example.org:443", true},
+		{"*:443", "api.example.org:80", false},
+		{"*:443", "10.1.2.3:443", false},
+		{"*:443", "10.0.0.0/8:443", false},
+		{"*.example.org:443", "*:443", false},
 	} {
 		if got := pattern(t, tt.wide).Covers(pattern(t, tt.narrow)); got != tt.want {
 			t.Errorf("%s covers %s: %v", tt.wide, tt.narrow, got)
@@ -172,7 +181,7 @@ func TestCoversMeansMatches(t *testing.T) {
 	name := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(label, 2, 4).Draw(t, "labels"), ".") })
 	address := rapid.StringMatching(`10\.[01]\.[01]\.[01]`)
 	one := rapid.OneOf(name, rapid.Map(name, func(s string) string { return "*." + s }), address,
-		rapid.SampledFrom([]string{"10.0.0.0/8", "10.1.0.0/16", "10.0.0.0/15"}))
+		rapid.SampledFrom([]string{"*", "10.0.0.0/8", "10.1.0.0/16", "10.0.0.0/15"}))
 	rapid.Check(t, func(t *rapid.T) {
 		p, err := policies.ParseHostPattern(one.Draw(t, "wide") + ":1")
 		q, err2 := policies.ParseHostPattern(one.Draw(t, "narrow") + ":1")
