@@ -51,10 +51,11 @@ type outcome struct {
 // live is the life of a call: plan, admit, make a cell, hand in, follow, classify. Each step that makes something puts
 // its undoing on the stack in the next line.
 func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) outcome {
-	p, fail := s.plan(c)
+	p, fail := s.plan(ctx, c)
 	if fail != nil {
 		return outcome{fail: fail}
 	}
+	defer p.grants.revoke()
 	c.update(func(v *control.Call) { v.Skill = p.skill.Name })
 
 	var undo cleanup.Stack
@@ -94,10 +95,19 @@ var errDeadline = errors.New("the call's deadline passed")
 // run hands the request to a started cell, follows it to its end and retires it. Its listener may still be reading events
 // when it returns: that delays neither the cell nor the verdict.
 func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, inputs fs.FS, w a2e.EventWriter) outcome {
+	lease, fail := p.grants.lease(p)
+	if fail != nil {
+		s.retire(c, cl, facts{Cancelled: true})
+		c.to(control.Stopping)
+		return outcome{fail: fail}
+	}
+	side := s.newSide(ctx, c, cl, p.grants)
 	r := relay.New(relay.Options{
 		ReqID: c.req.ID, Output: int64(p.policy.Limits.Output), Out: int64(p.policy.Limits.Out), Frames: p.skill.Run.Frames,
-		Keep: s.keep(c), Deliver: s.deliver(c, w),
+		Keep: s.keep(c), Deliver: s.deliver(c, w), Use: side.use,
 	})
+	p.describe(r.Say)
+	p.grants.activate(ctx, s.token(cl.name))
 	delivered := make(chan struct{})
 	c.delivered = delivered
 	s.tidying.Go(func() { r.Read(cl.stdio.Stdout) })
@@ -108,10 +118,12 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, inputs
 	running := time.Now()
 	var f facts
 	defer func() {
+		p.grants.revoke()
+		side.close()
 		s.retire(c, cl, f)
 		r.Close()
 	}()
-	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, s.handIn(ctx, cl, c, p, inputs))
+	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, s.handIn(ctx, cl, c, p, lease, inputs))
 	s.watch.Phase("run", time.Since(running))
 	c.to(control.Stopping)
 	f.witness(cl.box)

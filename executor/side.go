@@ -93,7 +93,7 @@ func (d *side) use(kind string, line []byte) error {
 		d.broken = true
 		return fmt.Errorf("the tunnel is closed: %w", err)
 	case len(d.grants.ports) == 0:
-		return errors.New("which is not allowed: the call was granted nothing to connect to")
+		return errors.New("not allowed: the call was granted nothing to connect to")
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (d *side) tool(line []byte) error {
 	}
 	if d.grants.tools == nil {
 		d.reply(refusedTool(ask.ID, "the call was granted no tools"))
-		return errors.New("which is not allowed: the call was granted no tools")
+		return errors.New("not allowed: the call was granted no tools")
 	}
 	if d.asked++; d.asked > toolsInAll {
 		d.reply(refusedTool(ask.ID, fmt.Sprintf("the call has used tools %d times, which is the most", toolsInAll)))
@@ -165,4 +165,3 @@ func (d *side) send(r *wall.ToolResult) {
 	}
 	_ = d.lines.Line(line)
 }
-
