@@ -13,8 +13,8 @@ import (
 )
 
 // handIn writes the input files and then the request to the cell, in the background: a cell that does not read must not
-// hold up its own deadline. The channel yields nil once all is written or the cell has gone, or what went wrong on this
-// side.
+// hold up its own deadline. The channel yields nil once all is written or the cell has gone, [errUntouched] when it
+// had waited and took nothing, or what went wrong on this side.
 func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inputs fs.FS) <-chan error {
 	handed := make(chan error, 1)
 	s.tidying.Go(func() {
@@ -26,6 +26,9 @@ func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inp
 		if errors.As(err, &gone) {
 			s.log.Debug("a cell stopped reading", "call", c.id, "error", err)
 			err = nil // its output says why
+			if cl.waited && cl.mouth.untouched() {
+				err = errUntouched
+			}
 		}
 		handed <- err
 	})
