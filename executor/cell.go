@@ -26,11 +26,13 @@ const expiry = 5 * time.Minute
 
 // cell is a sandbox that has started, with what belongs to it until it is destroyed.
 type cell struct {
-	name  string
-	box   sandbox.Sandbox
-	stdio sandbox.Stdio
-	lines *wall.Writer
-	undo  cleanup.Step // gives back what the cell held, once it is destroyed
+	name   string
+	box    sandbox.Sandbox
+	waited bool // it was started ahead of its call
+	stdio  sandbox.Stdio
+	mouth  *mouth
+	lines  *wall.Writer // into its mouth
+	undo   cleanup.Step // gives back what the cell held, once it is destroyed
 
 	ctx    context.Context // ends when the cell is destroyed
 	cancel context.CancelFunc
@@ -113,7 +115,8 @@ func (s *Supervisor) engine(skill *skills.Skill, arch string) (sandbox.Tree, err
 func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, undo *cleanup.Stack) (*cell, *a2e.Error) {
 	began := time.Now()
 	box, name := s.lease(b)
-	if box == nil {
+	waited := box != nil
+	if !waited {
 		var fail *a2e.Error
 		if box, name, fail = s.create(ctx, p, b, undo); fail != nil {
 			return nil, fail
@@ -122,7 +125,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
 	s.note(c)
-	cl := &cell{name: name, box: box, undo: undo.Release(), exited: make(chan struct{})}
+	cl := &cell{name: name, box: box, waited: waited, undo: undo.Release(), exited: make(chan struct{})}
 	cl.ctx, cl.cancel = context.WithCancel(s.base)
 	if err := box.Start(ctx); err != nil {
 		f := facts{}
@@ -132,7 +135,8 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 		return nil, s.startFailureOf(ctx, p, err, f.Kernel)
 	}
 	cl.stdio = box.Stdio()
-	cl.lines = wall.NewWriter(cl.stdio.Stdin)
+	cl.mouth = newMouth(cl.stdio.Stdin)
+	cl.lines = wall.NewWriter(cl.mouth)
 	s.tidying.Go(func() { s.observe(cl) })
 	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr) })
 	s.watch.Phase("start", time.Since(began))

@@ -29,6 +29,9 @@ type grants struct {
 	owner map[string]service.Grant
 	tools service.Tooler // nil: none
 
+	lease   []byte            // the line that makes a cell this call's; nil where it would say nothing
+	secrets map[string]string // that are in it
+
 	revoking sync.Once
 }
 
@@ -50,7 +53,20 @@ func (s *Supervisor) grant(ctx context.Context, c *call, p *plan) (*grants, *a2e
 		}
 	}
 	g.number()
+	if fail := g.makeLease(p); fail != nil {
+		g.revoke()
+		return nil, fail
+	}
 	return g, nil
+}
+
+// regrant replaces grants that were used for a cell which is given up: each is good for one.
+func (s *Supervisor) regrant(ctx context.Context, c *call, p *plan) *a2e.Error {
+	g, fail := s.grant(ctx, c, p)
+	if fail == nil {
+		p.grants = g
+	}
+	return fail
 }
 
 func (g *grants) add(one service.Grant) error {
@@ -121,13 +137,9 @@ func (g *grants) revoke() {
 	})
 }
 
-// lease is the line that makes a cell this call's; nil where it would say nothing. An agent's engine learns from it what
-// its loop obeys.
-func (g *grants) lease(p *plan) ([]byte, *a2e.Error) {
+// makeLease writes the lease. An agent's engine learns from it what its loop obeys.
+func (g *grants) makeLease(p *plan) *a2e.Error {
 	agent := p.skill.Run.Kind == kindAgent
-	if len(g.all) == 0 && !agent {
-		return nil, nil
-	}
 	l := wall.Lease{Type: wall.TypeLease}
 	if agent {
 		l.MaxTurns, l.OutputSchema = p.skill.MaxTurns, p.skill.OutputSchema
@@ -135,18 +147,19 @@ func (g *grants) lease(p *plan) ([]byte, *a2e.Error) {
 	for _, one := range g.all {
 		one.Lease(&l)
 	}
-	if fail := lacks(p, &l); fail != nil {
-		return nil, fail
+	if fail := lacks(p, &l); fail != nil || len(g.all) == 0 && !agent {
+		return fail
 	}
 	line, err := json.Marshal(l)
 	switch {
 	case err != nil:
-		return nil, a2e.Errorf(a2e.RuntimeError, "the lease of the call has no JSON form").Because(a2e.ReasonInternal)
+		return a2e.Errorf(a2e.RuntimeError, "the lease of the call has no JSON form").Because(a2e.ReasonInternal)
 	case len(line) > wall.MaxLine:
-		return nil, a2e.Errorf(a2e.RuntimeError, "secrets, tools and output schema of the skill take %d bytes, a cell takes %d", len(line), wall.MaxLine).
+		return a2e.Errorf(a2e.RuntimeError, "secrets, tools and output schema of the skill take %d bytes, a cell takes %d", len(line), wall.MaxLine).
 			Because(a2e.ReasonUnsupported)
 	}
-	return line, nil
+	g.lease, g.secrets = line, l.Secrets
+	return nil
 }
 
 // lacks refuses a call that would run without what its policy says it has.
@@ -204,8 +217,8 @@ func ownOverride(c *a2e.LLMConfig) *a2e.LLMConfig {
 	return &own
 }
 
-// describe says in a log event what of a skill's wishes was cut: a skill that misses something would otherwise have to guess.
-func (p *plan) describe(say func(level, format string, args ...any)) {
+// explain says in a log event what of a skill's wishes was cut: one that misses something would have to guess.
+func (p *plan) explain(say func(level, format string, args ...any)) {
 	for _, cut := range p.policy.Clamps {
 		if cut.Field == policies.FieldNetwork || cut.Field == policies.FieldInject {
 			say("warn", "%s", cut)

@@ -12,13 +12,13 @@ import (
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
-// handIn writes the lease, the input files and then the request to the cell, in the background: a cell that does not read must not
-// hold up its own deadline. The channel yields nil once all is written or the cell has gone, or what went wrong on this
-// side.
-func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, lease []byte, inputs fs.FS) <-chan error {
+// handIn writes the lease, the input files and then the request to the cell, in the background: a cell that does not read
+// must not hold up its own deadline. The channel yields nil once all is written or the cell has gone, [errUntouched] when it
+// had waited and took nothing, or what went wrong on this side.
+func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inputs fs.FS) <-chan error {
 	handed := make(chan error, 1)
 	s.tidying.Go(func() {
-		err := sendLease(cl.lines, lease)
+		err := sendLease(cl.lines, p.grants.lease)
 		if err == nil {
 			err = sendFiles(cl.lines, inputs)
 		}
@@ -29,6 +29,9 @@ func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, lea
 		if errors.As(err, &gone) {
 			s.log.Debug("a cell stopped reading", "call", c.id, "error", err)
 			err = nil // its output says why
+			if cl.waited && cl.mouth.untouched() {
+				err = errUntouched
+			}
 		}
 		handed <- err
 	})

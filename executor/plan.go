@@ -24,7 +24,6 @@ type plan struct {
 // plan resolves the skill, validates the arguments, narrows the policy and has the services grant what it allows. Who gets a
 // plan revokes its grants.
 func (s *Supervisor) plan(ctx context.Context, c *call) (*plan, *a2e.Error) {
-	defer func() { c.override = nil }() // its credentials live in the grant alone
 	skill, fail := s.find(c.req.Name)
 	if fail == nil {
 		fail = s.decideOverride(c)

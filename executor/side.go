@@ -35,21 +35,25 @@ type side struct {
 	replier sync.Once
 }
 
-// newSide serves what a started cell may use, until ctx and the tunnel end.
-func (s *Supervisor) newSide(ctx context.Context, c *call, cl *cell, g *grants) *side {
+// openSide starts the rights of a call that has its cell, and serves them until close. ctx ends with the call.
+func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants) *side {
 	d := &side{
 		s: s, c: c, grants: g, lines: cl.lines, ctx: ctx,
 		tunnel: wall.NewTunnel(cl.lines, wall.TunnelOptions{Ports: g.names(), Bytes: tunnelBudget}),
 		slots:  make(chan struct{}, toolsAtOnce), replies: make(chan *wall.ToolResult, replyBacklog),
 	}
+	g.activate(ctx, s.token(cl.name))
 	if len(g.ports) > 0 {
 		s.tidying.Go(d.accept)
 	}
 	return d
 }
 
-// close ends all streams.
-func (d *side) close() { d.tunnel.Close(errors.New("the call has ended")) }
+// close ends the rights and all streams.
+func (d *side) close() {
+	d.grants.revoke()
+	d.tunnel.Close(errors.New("the call has ended"))
+}
 
 // accept hands each stream to the grant that owns its port.
 func (d *side) accept() {
