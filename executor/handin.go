@@ -17,8 +17,9 @@ import (
 // had waited and took nothing, or what went wrong on this side.
 func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inputs fs.FS) <-chan error {
 	handed := make(chan error, 1)
+	lease := p.grants.lease // of this cell: another one gets another
 	s.tidying.Go(func() {
-		err := sendLease(cl.lines, p.grants.lease)
+		err := sendLease(cl.lines, lease)
 		if err == nil {
 			err = sendFiles(cl.lines, inputs)
 		}
