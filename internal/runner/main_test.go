@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,6 +58,8 @@ type cell struct {
 	root   string
 	stdin  *os.File
 	stdout *os.File
+	say    *wall.Writer // to stdin
+	host   *wall.Tunnel // takes the tunnel's lines where ports are asked for
 	lines  chan said
 	code   chan int
 }
@@ -80,6 +83,8 @@ func boot(t *testing.T, script string, change ...func(*Config)) *cell {
 		f(&cfg)
 	}
 	c := &cell{t: t, root: root, stdin: inW, stdout: outR, lines: make(chan said, 100_000), code: make(chan int, 1)}
+	c.say = wall.NewWriter(inW)
+	c.host = wall.NewTunnel(c.say, wall.TunnelOptions{Ports: []string{portGranted}})
 	go func() {
 		c.code <- Run(context.Background(), cfg)
 		outW.Close()
@@ -93,13 +98,23 @@ func boot(t *testing.T, script string, change ...func(*Config)) *cell {
 			if err := json.Unmarshal(s.Bytes(), &l); err != nil {
 				l.Type = "not JSON: " + err.Error()
 			}
+			switch l.Type {
+			case wall.TypeOpen, wall.TypeData, wall.TypeCredit, wall.TypeClose:
+				var told *wall.ClosedError
+				if err := c.host.Handle(l.Type, s.Bytes()); err != nil && !errors.As(err, &told) {
+					t.Errorf("the runner broke the tunnel: %v", err)
+				}
+				continue
+			}
 			c.lines <- l
 		}
 	}()
 	t.Cleanup(func() {
+		c.host.Close(nil)
 		inW.Close()
 		for range c.lines {
 		}
+		c.host.Wait()
 		inR.Close()
 		outR.Close()
 	})
@@ -122,7 +137,7 @@ func (c *cell) send(lines ...any) {
 		if s, ok := l.(string); ok {
 			l = json.RawMessage(s)
 		}
-		if err := wall.NewWriter(c.stdin).Encode(l); err != nil {
+		if err := c.say.Encode(l); err != nil {
 			c.t.Fatal(err)
 		}
 	}
