@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // pair is two tunnels joined by pipes, as in life.
@@ -209,15 +208,4 @@ func (d deliver) Send(lines []byte) error {
 		}
 	}
 	return nil
-}
-
-func within(t testing.TB, d time.Duration, what string, f func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() { f(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(d):
-		t.Fatal(what + ": still waiting")
-	}
 }
