@@ -125,10 +125,7 @@ func TestBytesPassBothWays(t *testing.T) {
 // sums is a stream of random bytes and its digest.
 func sums(seed uint64, n int) ([]byte, [32]byte) {
 	b := make([]byte, n)
-	r := rand.New(rand.NewPCG(seed, 0))
-	for i := range b {
-		b[i] = byte(r.Uint32())
-	}
+	_, _ = rand.NewChaCha8([32]byte{byte(seed)}).Read(b)
 	return b, sha256.Sum256(b)
 }
 
