@@ -43,7 +43,7 @@ type said struct {
 	raw      string
 }
 
-func (s said) log(t *testing.T) (level, message string) {
+func (s said) log(t testing.TB) (level, message string) {
 	t.Helper()
 	var d logData
 	if err := json.Unmarshal(s.Data, &d); err != nil {
@@ -54,7 +54,7 @@ func (s said) log(t *testing.T) (level, message string) {
 
 // cell is a runner that lives in this process, in directories of its own.
 type cell struct {
-	t      *testing.T
+	t      testing.TB
 	root   string
 	stdin  *os.File
 	stdout *os.File
@@ -65,7 +65,7 @@ type cell struct {
 }
 
 // boot starts a runner for a shell script.
-func boot(t *testing.T, script string, change ...func(*Config)) *cell {
+func boot(t testing.TB, script string, change ...func(*Config)) *cell {
 	t.Helper()
 	root := t.TempDir()
 	for _, dir := range []string{wall.DirWorkspace, wall.DirOut, wall.DirRun} {
@@ -121,7 +121,7 @@ func boot(t *testing.T, script string, change ...func(*Config)) *cell {
 	return c
 }
 
-func pipe(t *testing.T) (r, w *os.File) {
+func pipe(t testing.TB) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -251,7 +251,7 @@ func (c *cell) finish() outcome {
 }
 
 // logs returns the log events as "level: message".
-func (o outcome) logs(t *testing.T) []string {
+func (o outcome) logs(t testing.TB) []string {
 	t.Helper()
 	var all []string
 	for _, l := range o.lines {
@@ -263,7 +263,7 @@ func (o outcome) logs(t *testing.T) []string {
 	return all
 }
 
-func (o outcome) hasLog(t *testing.T, part string) bool {
+func (o outcome) hasLog(t testing.TB, part string) bool {
 	t.Helper()
 	return slices.ContainsFunc(o.logs(t), func(s string) bool { return strings.Contains(s, part) })
 }

@@ -27,7 +27,7 @@ const (
 )
 
 // freePort returns a number that nobody listens on.
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -38,7 +38,7 @@ func freePort(t *testing.T) int {
 }
 
 // withPorts boots a runner with both ports, and a skill that waits. It returns their URLs.
-func withPorts(t *testing.T) (c *cell, granted, foreign string) {
+func withPorts(t testing.TB) (c *cell, granted, foreign string) {
 	t.Helper()
 	ports := []wall.Port{{Name: portGranted, Number: freePort(t)}, {Name: portForeign, Number: freePort(t)}}
 	c = boot(t, `exec sleep 60`, func(cfg *Config) { cfg.Args.Ports = ports })
@@ -128,13 +128,13 @@ func (w *watched) Close() error {
 }
 
 // client is an HTTP client that keeps nothing.
-func client(t *testing.T) *http.Client {
+func client(t testing.TB) *http.Client {
 	tr := &http.Transport{DisableKeepAlives: true}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr, Timeout: patience}
 }
 
-func fetch(t *testing.T, url string, body io.Reader) (int, string) {
+func fetch(t testing.TB, url string, body io.Reader) (int, string) {
 	t.Helper()
 	r, err := client(t).Post(url, "text/plain", body)
 	if err != nil {

@@ -115,7 +115,7 @@ func attack(t *testing.T, tun *Tunnel, h *held, script, text []byte) {
 		}
 		_ = tun.Handle(TypeOf([]byte(line)), []byte(line))
 		s := sizeOf(tun)
-		if s.streams > 16 || s.waiting > 16 || s.refusals > maxRefusals || s.bytes > s.streams*Window {
+		if s.streams > 10 || s.waiting > 10 || s.refusals > maxRefusals || s.bytes > s.streams*Window {
 			t.Fatalf("%+v", s)
 		}
 	}
