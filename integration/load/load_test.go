@@ -38,12 +38,14 @@ const (
 // load is one run.
 type load struct {
 	*rig.Rig
-	t     *testing.T
-	deck  []*kind
-	began time.Time
-	until func(done int64) bool
+	t      *testing.T
+	deck   []*kind
+	began  time.Time
+	enough chan struct{}   // closed after as many calls as a short run has
+	over   context.Context // ends with the load: who queues then is sent away
 
 	done    atomic.Int64
+	away    atomic.Int64
 	mu      sync.Mutex
 	tally   map[string]int             // completed calls by tenant
 	ends    map[string]int             // by kind
@@ -59,15 +61,22 @@ func TestLoad(t *testing.T) {
 	}
 	long, _ := time.ParseDuration(os.Getenv(envLoad))
 	divisor := 1
-	l := &load{t: t, tally: map[string]int{}, ends: map[string]int{}, waits: map[string][]time.Duration{}}
-	l.until = func(int64) bool { return time.Since(l.began) > long }
+	l := &load{t: t, enough: make(chan struct{}), tally: map[string]int{}, ends: map[string]int{}, waits: map[string][]time.Duration{}}
 	if long == 0 {
 		divisor = 20
-		l.until = func(done int64) bool { return done >= shortRun }
 	}
 	l.open(long)
 	watch := l.watch()
+	l.calm()
+	var end context.CancelFunc
+	l.over, end = context.WithCancel(t.Context())
+	defer end()
 	l.began = time.Now()
+	if long > 0 {
+		defer time.AfterFunc(long, end).Stop()
+	} else {
+		go func() { <-l.enough; end() }()
+	}
 	var callers sync.WaitGroup
 	for _, tenant := range tenants {
 		for i := range (tenant.callers + divisor - 1) / divisor {
@@ -75,6 +84,7 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	callers.Wait()
+	l.calm()
 	figures := watch()
 	l.judge(figures, long)
 	if err := l.Close(2 * time.Minute); err != nil {
@@ -97,9 +107,10 @@ func (l *load) open(long time.Duration) {
 		}
 	})
 	room := func(memory int64) bool { return l.Rig == nil || l.Room(memory) }
+	busy := func() bool { return l.Rig != nil && l.Busy() }
 	opts := rig.Options{
 		Runner: testutil.GoBuild(l.t, "github.com/hotcell/hotcell/cmd/hotcell-runner"), Skills: folders(all), Instance: instance,
-		Remember: time.Minute, Warm: warm.Options{Max: mostWait, Room: room},
+		Remember: time.Minute, Warm: warm.Options{Max: mostWait, Room: room, Busy: busy},
 		Adjust: func(cfg *executor.Config) {
 			cfg.MaxCells, cfg.MaxQueue, cfg.QueueTimeout, cfg.Journal = mostCells, 2000, long+10*time.Minute, journal
 			cfg.EmbedEvents = false
@@ -113,10 +124,26 @@ func (l *load) open(long time.Duration) {
 	l.Rig = r
 }
 
+// calm makes calls with nobody else about, until a cell that waited serves one.
+func (l *load) calm() {
+	l.t.Helper()
+	for range 10 {
+		answer := l.Call(l.t.Context(), a2e.Caller{Principal: "single", Door: "load"}, &a2e.CallRequest{Name: "plain", Arguments: map[string]any{"n": 1}}, nil)
+		if answer.Error != nil {
+			l.t.Fatal(answer.Error)
+		}
+		if view, _, err := l.Show(l.t.Context(), answer.ID); err == nil && l.Waited(view.Cell) {
+			return
+		}
+		testutil.Poll(l.t, 30*time.Second, func() bool { return len(l.Pool.Waiting("plain")) > 0 })
+	}
+	l.t.Error("no cell that waited served a call, though nobody else calls")
+}
+
 // caller calls one skill after another until the load is over.
 func (l *load) caller(tenant string, serial uint64) {
 	random := rand.New(rand.NewPCG(serial, uint64(len(tenant))))
-	for n := 0; !l.until(l.done.Load()); n++ {
+	for n := 0; l.over.Err() == nil; n++ {
 		l.call(tenant, l.deck[random.IntN(len(l.deck))], n)
 	}
 }
@@ -129,7 +156,7 @@ func (l *load) call(tenant string, k *kind, n int) {
 	}
 	events := 0
 	asked := time.Now()
-	answer := l.Call(l.t.Context(), a2e.Caller{Principal: tenant, Door: "load"}, req, a2e.EventWriterFunc(func(_ context.Context, ev *a2e.Event) error {
+	answer := l.Call(l.over, a2e.Caller{Principal: tenant, Door: "load"}, req, a2e.EventWriterFunc(func(_ context.Context, ev *a2e.Event) error {
 		if ev.Seq != events {
 			l.t.Errorf("%s: event %d has the number %d", k.name, events, ev.Seq)
 		}
@@ -137,6 +164,10 @@ func (l *load) call(tenant string, k *kind, n int) {
 		return nil
 	}))
 	took := time.Since(asked)
+	if l.over.Err() != nil && answer.Error != nil && answer.Error.Reason() == a2e.ReasonCancelled {
+		l.away.Add(1)
+		return
+	}
 	wrong := k.wrong(answer, events, n)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +177,9 @@ func (l *load) call(tenant string, k *kind, n int) {
 	if wrong != "" {
 		l.wrong++
 	}
-	l.done.Add(1)
+	if l.done.Add(1) == shortRun {
+		close(l.enough)
+	}
 	l.tally[tenant]++
 	l.ends[k.name]++
 	l.waits[tenant] = append(l.waits[tenant], took)

@@ -96,8 +96,8 @@ func (l *load) judge(f figures, long time.Duration) {
 		return
 	}
 	first, last := l.rate(long)
-	fmt.Printf("soak: load for %v: %d calls, %d wrong, %.1f calls/s in the first minute, %.1f in the last; memory %d KiB after a minute, %d KiB at the end; "+
-		"at most %d cells at once, %d of them waiting\n", long, l.done.Load(), l.wrong, first, last, f.settled>>10, f.end>>10, f.mostCells, f.mostWaiting)
+	fmt.Printf("soak: load for %v: %d calls, %d wrong, %d sent away at the end, %.1f calls/s in the first minute, %.1f in the last; memory %d KiB after a minute, %d KiB at the end; "+
+		"at most %d cells at once, %d of them waiting\n", long, l.done.Load(), l.wrong, l.away.Load(), first, last, f.settled>>10, f.end>>10, f.mostCells, f.mostWaiting)
 	if last < 0.9*first {
 		l.t.Errorf("%.1f calls/s in the last minute, %.1f in the first: want nine tenths of it", last, first)
 	}

@@ -88,7 +88,10 @@ func (p *pool) next(now time.Time) *shelf {
 			best = s
 		}
 	}
-	if best == nil || p.room(best.memory) && p.waiting < p.opts.Max {
+	if best == nil || p.opts.Busy != nil && p.opts.Busy() {
+		return nil
+	}
+	if p.room(best.memory) && p.waiting < p.opts.Max {
 		return best
 	}
 	if victim := p.least(now, best); victim != nil && p.waiting >= p.opts.Max {
