@@ -16,17 +16,25 @@ import (
 )
 
 // serve is one call from its acceptance to its one answer. What it made is undone in the background: the answer never
-// waits for the clean-up.
-func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse {
+// waits for the clean-up. The answer is nil where the journal does not take the call in: then nothing was made for it, and an
+// earlier call answers in its place, or the refusal.
+func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) (*a2e.CallResponse, awaiter, *a2e.Error) {
+	defer s.serving.Done()
 	began := time.Now()
+	s.remember(c)
 	out := s.survive(ctx, c, inputs, w)
+	if taken := c.taking.wait(); !taken.in() {
+		s.calls.drop(c)
+		c.withdraw()
+		return nil, taken.earlier, taken.refused
+	}
 	answer := response(c, out.result, time.Since(began), out.fail)
 	if s.cfg.EmbedEvents {
 		embed(answer, c)
 	}
 	answer = s.finish(c, answer)
 	s.awaitListener(c)
-	return answer
+	return answer, nil, nil
 }
 
 // survive is [Supervisor.live] for a supervisor that outlives its own faults: a panic costs the call that met it, and what
@@ -73,6 +81,9 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	s.watch.Phase("prepare", time.Since(preparing))
 	if fail != nil {
 		return outcome{fail: fail}
+	}
+	if !c.taking.wait().in() {
+		return outcome{} // nothing is made for a call that has no record
 	}
 
 	c.to(control.Starting)
