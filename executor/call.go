@@ -117,6 +117,8 @@ var errDeadline = errors.New("the call's deadline passed")
 // nothing of it, and has its share back.
 func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *cleanup.Stack, inputs fs.FS, w a2e.EventWriter) (out outcome, dead bool) {
 	side := s.openSide(ctx, c, cl, p.grants)
+	running := time.Now()
+	handed := s.handIn(ctx, cl, c, p, inputs) // first of all: the cell works while the rest is set up
 	r := relay.New(relay.Options{
 		ReqID: c.req.ID, Output: int64(p.policy.Limits.Output), Out: int64(p.policy.Limits.Out), Frames: p.skill.Run.Frames,
 		Keep: s.keep(c), Deliver: s.deliver(c, w), Use: side.use,
@@ -128,14 +130,13 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	if p.skill.Run.Frames {
 		c.to(control.Running) // no runner announces itself
 	}
-	running := time.Now()
 	var f facts
 	defer func() {
 		side.close()
 		s.retire(c, cl, f)
 		r.Close()
 	}()
-	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, s.handIn(ctx, cl, c, p, inputs))
+	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, handed)
 	s.watch.Phase("run", time.Since(running))
 	if f.stillborn(ctx, cl, r) {
 		s.passOn(c, cl, undo)
