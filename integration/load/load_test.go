@@ -67,6 +67,7 @@ func TestLoad(t *testing.T) {
 	}
 	l.open(long)
 	watch := l.watch()
+	defer watch()
 	l.calm()
 	var end context.CancelFunc
 	l.over, end = context.WithCancel(t.Context())
@@ -85,11 +86,7 @@ func TestLoad(t *testing.T) {
 	}
 	callers.Wait()
 	l.calm()
-	figures := watch()
-	l.judge(figures, long)
-	if err := l.Close(2 * time.Minute); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	l.judge(watch(), long)
 }
 
 // open wires the supervisor, with a journal as a daemon has it.
@@ -122,6 +119,11 @@ func (l *load) open(long time.Duration) {
 		l.t.Fatal(err)
 	}
 	l.Rig = r
+	l.t.Cleanup(func() {
+		if err := r.Close(2 * time.Minute); err != nil {
+			l.t.Errorf("close: %v", err)
+		}
+	})
 }
 
 // calm makes calls with nobody else about, until a cell that waited serves one.
