@@ -3,6 +3,7 @@ package policies
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -48,6 +49,11 @@ func ParseHostPort(s string) (NetHost, uint16, error) {
 		return NetHost{}, 0, fmt.Errorf("%q is not HOST:PORT: %w", shorten(s), err)
 	}
 	return h, port, nil
+}
+
+// JoinHostPort is what [ParseHostPort] reads.
+func JoinHostPort(h NetHost, port uint16) string {
+	return net.JoinHostPort(h.String(), strconv.Itoa(int(port)))
 }
 
 func parseHostPort(s string) (NetHost, uint16, error) {

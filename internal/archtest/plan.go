@@ -96,6 +96,7 @@ func floors() map[string]int {
 		"internal/instance":   floorAdapter,
 		"internal/metrics":    floorAdapter,
 		"internal/runner":     floorAdapter,
+		"internal/egress":     floorAdapter,
 		"internal/secrets":    floorAdapter,
 		"internal/store":      floorAdapter,
 
