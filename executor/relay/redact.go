@@ -36,6 +36,9 @@ func newRedaction(values [][]byte) *redaction {
 	return &redaction{m: m, lines: map[string][]open{}, tails: map[string]tail{}}
 }
 
+// Redacted returns a part of what a cell said past its relay, without the secrets.
+func Redacted(secrets [][]byte, text string) string { return newRedaction(secrets).cut(text) }
+
 // text takes them out of a text that nothing goes on with.
 func (r *redaction) text(s string) string {
 	if r == nil || s == "" {
