@@ -102,6 +102,8 @@ func floors() map[string]int {
 		"internal/metrics":      floorAdapter,
 		"internal/runner":       floorAdapter,
 		"internal/store":        floorAdapter,
+		"internal/egress":       floorAdapter,
+		"internal/secrets":      floorAdapter,
 
 		"executor":           floorExecutor,
 		"executor/admission": floorExecutor,
