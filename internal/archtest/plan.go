@@ -80,6 +80,8 @@ func floors() map[string]int {
 		"internal/skills":         floorContract,
 		"internal/skills/bundled": floorContract,
 		"internal/audit":          floorContract,
+		"internal/credentials":    floorContract,
+		"internal/llm":            floorContract,
 
 		"policies/compile": floorCompile,
 		"internal/service": floorCompile,
