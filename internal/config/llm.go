@@ -61,7 +61,7 @@ func (c *Config) secretFaults(v *faults) {
 		v.add("secrets", fmt.Sprintf("%d entries, at most %d are allowed", len(c.Secrets), maxListed))
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Secrets)) {
-		if !credentials.IsName(name) {
+		if !credentials.Name(name) {
 			v.add("secrets", "expected names of letters, digits, hyphens and underscores")
 			continue
 		}
@@ -71,8 +71,8 @@ func (c *Config) secretFaults(v *faults) {
 
 // checkReference never repeats what it checks.
 func checkReference(s string) string {
-	if _, err := credentials.Parse(s); err != nil {
-		return err.Error()
+	if err := credentials.Check(s); err != nil {
+		return err.Error() + ", and never the secret itself"
 	}
 	return ""
 }

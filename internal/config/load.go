@@ -14,8 +14,6 @@ import (
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/v2"
-
-	"github.com/hotcell/hotcell/internal/credentials"
 )
 
 // Names in the environment.
@@ -266,4 +264,4 @@ func expandReference(ref *string, home string) {
 	}
 }
 
-const fileReference = string(credentials.File) + ":"
+const fileReference = "file:"

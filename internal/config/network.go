@@ -1,14 +1,6 @@
 package config
 
-import (
-	"fmt"
-	"net"
-	"net/netip"
-	"strconv"
-	"strings"
-
-	"github.com/hotcell/hotcell/policies"
-)
+import "github.com/hotcell/hotcell/policies"
 
 const noNetwork = "none"
 
@@ -30,33 +22,7 @@ func showNetwork(n policies.Network) string {
 
 func (c *Config) networkFaults(v *faults) {
 	v.add("policy.network", checkList(c.Policy.Network.Allow))
-	for _, pattern := range c.Policy.Network.Allow {
-		v.add("policy.network", checkHost(pattern))
+	if _, err := policies.ParseHostPatterns(c.Policy.Network.Allow); err != nil {
+		v.add("policy.network", err.Error())
 	}
-}
-
-// checkHost takes host:port, where the host is a name, an address, or *.name for everything below a name.
-func checkHost(pattern string) string {
-	host, port, err := net.SplitHostPort(pattern)
-	n, bad := strconv.ParseUint(port, 10, 16)
-	if err != nil || bad != nil || n == 0 || !isHost(host) {
-		return fmt.Sprintf("expected none, or hosts such as api.example.org:443 and *.example.org:443, not %q", pattern)
-	}
-	return ""
-}
-
-func isHost(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.Zone() == ""
-	}
-	host = strings.TrimPrefix(host, "*.")
-	if host == "" || len(host) > 253 {
-		return false
-	}
-	for label := range strings.SplitSeq(strings.ToLower(host), ".") {
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return false
-		}
-	}
-	return true
 }
