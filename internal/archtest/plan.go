@@ -94,6 +94,7 @@ func floors() map[string]int {
 		"sandbox/oci":         floorAdapter,
 		"images/docker":       floorAdapter,
 		"images/layout":       floorAdapter,
+		"internal/broker":     floorAdapter,
 		"internal/instance":   floorAdapter,
 		"internal/metrics":    floorAdapter,
 		"internal/runner":     floorAdapter,
