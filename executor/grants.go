@@ -1,14 +1,12 @@
 package executor
 
 import (
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -17,6 +15,8 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/wall"
+	"github.com/hotcell/hotcell/policies"
+	"github.com/hotcell/hotcell/policies/compile"
 )
 
 // firstPort is the number of a cell's first loopback port; the others follow, in the order of their names.
@@ -28,6 +28,9 @@ type grants struct {
 	ports []wall.Port // by name
 	owner map[string]service.Grant
 	tools service.Tooler // nil: none
+
+	lease   []byte            // the line that makes a cell this call's; nil where it would say nothing
+	secrets map[string]string // that are in it
 
 	revoking sync.Once
 }
@@ -50,7 +53,20 @@ func (s *Supervisor) grant(ctx context.Context, c *call, p *plan) (*grants, *a2e
 		}
 	}
 	g.number()
+	if fail := g.makeLease(p); fail != nil {
+		g.revoke()
+		return nil, fail
+	}
 	return g, nil
+}
+
+// regrant replaces grants that were used for a cell which is given up: each is good for one.
+func (s *Supervisor) regrant(ctx context.Context, c *call, p *plan) *a2e.Error {
+	g, fail := s.grant(ctx, c, p)
+	if fail == nil {
+		p.grants = g
+	}
+	return fail
 }
 
 func (g *grants) add(one service.Grant) error {
@@ -74,14 +90,14 @@ func (g *grants) number() {
 	}
 }
 
-// env is the environment of a cell with that token; nil for one that is granted nothing.
-func (g *grants) env(token string) []string {
+// env is what the cell finds in its environment, with [compile.AnyToken] for its token; nil where nothing is granted.
+func (g *grants) env() []string {
 	if len(g.all) == 0 {
 		return nil
 	}
-	env := []string{wall.EnvToken + "=" + token}
+	env := []string{wall.EnvToken + "=" + compile.AnyToken}
 	for _, one := range g.all {
-		env = append(env, one.Env(g.at, token)...)
+		env = append(env, one.Env(g.at, compile.AnyToken)...)
 	}
 	return env
 }
@@ -121,13 +137,9 @@ func (g *grants) revoke() {
 	})
 }
 
-// lease is the line that makes a cell this call's; nil where it would say nothing. An agent's engine learns from it what
-// its loop obeys.
-func (g *grants) lease(p *plan) ([]byte, map[string]string, *a2e.Error) {
+// makeLease writes the lease. An agent's engine learns from it what its loop obeys.
+func (g *grants) makeLease(p *plan) *a2e.Error {
 	agent := p.skill.Run.Kind == kindAgent
-	if len(g.all) == 0 && !agent {
-		return nil, nil, nil
-	}
 	l := wall.Lease{Type: wall.TypeLease}
 	if agent {
 		l.MaxTurns, l.OutputSchema = p.skill.MaxTurns, p.skill.OutputSchema
@@ -135,19 +147,41 @@ func (g *grants) lease(p *plan) ([]byte, map[string]string, *a2e.Error) {
 	for _, one := range g.all {
 		one.Lease(&l)
 	}
+	if fail := lacks(p, &l); fail != nil || len(g.all) == 0 && !agent {
+		return fail
+	}
 	line, err := json.Marshal(l)
 	switch {
 	case err != nil:
-		return nil, nil, a2e.Errorf(a2e.RuntimeError, "the lease of the call has no JSON form").Because(a2e.ReasonInternal)
+		return a2e.Errorf(a2e.RuntimeError, "the lease of the call has no JSON form").Because(a2e.ReasonInternal)
 	case len(line) > wall.MaxLine:
-		return nil, nil, a2e.Errorf(a2e.RuntimeError, "secrets, tools and output schema of the skill take %d bytes, a cell takes %d", len(line), wall.MaxLine).
+		return a2e.Errorf(a2e.RuntimeError, "secrets, tools and output schema of the skill take %d bytes, a cell takes %d", len(line), wall.MaxLine).
 			Because(a2e.ReasonUnsupported)
 	}
-	return line, l.Secrets, nil
+	g.lease, g.secrets = line, l.Secrets
+	return nil
 }
 
-// kindAgent is the Run.Kind of skills whose instructions are the program.
-const kindAgent = "agent"
+// lacks refuses a call that would run without what its policy says it has.
+func lacks(p *plan, l *wall.Lease) *a2e.Error {
+	if p.skill.Run.Kind == kindAgent && l.Model == nil {
+		return a2e.Errorf(a2e.RuntimeError, "skill %q follows its instructions with a model, and no model provider is configured (llm.providers)", p.skill.Name).
+			Because(a2e.ReasonUnsupported)
+	}
+	for _, name := range p.policy.Secrets {
+		if _, ok := l.Secrets[name]; !ok {
+			return a2e.Errorf(a2e.RuntimeError, "skill %q needs the secret %s, which is not configured (secrets)", p.skill.Name, name).
+				Because(a2e.ReasonUnsupported)
+		}
+	}
+	return nil
+}
+
+// The kinds of skills (Run.Kind) that the engine runs.
+const (
+	kindAgent = "agent" // their instructions are the program
+	kindJS    = "js"
+)
 
 // newSecret makes what the tokens of this process's cells are derived from.
 func newSecret() []byte {
@@ -183,11 +217,11 @@ func ownOverride(c *a2e.LLMConfig) *a2e.LLMConfig {
 	return &own
 }
 
-// describe says in a log event what of a skill's wishes was cut: a skill that misses something would otherwise have to guess.
-func (p *plan) describe(say func(level, format string, args ...any)) {
+// explain says in a log event what of a skill's wishes was cut: one that misses something would have to guess.
+func (p *plan) explain(say func(level, format string, args ...any)) {
 	for _, cut := range p.policy.Clamps {
-		if field := cmp.Or(cut.Field); field == "network" || field == "llm.inject" {
-			say("warn", "%s", fmt.Sprint(cut))
+		if cut.Field == policies.FieldNetwork || cut.Field == policies.FieldInject {
+			say("warn", "%s", cut)
 		}
 	}
 }

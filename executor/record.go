@@ -26,6 +26,7 @@ type call struct {
 	key      key
 	digest   string
 	req      *a2e.CallRequest
+	override *a2e.LLMConfig // the caller's, with its credentials, until the call ends; they are kept nowhere else
 	who      a2e.Caller
 	accepted time.Time
 	listener context.Context // ends when nobody listens to events any more, and not when the call is cancelled

@@ -35,21 +35,25 @@ type side struct {
 	replier sync.Once
 }
 
-// newSide serves what a started cell may use, until ctx and the tunnel end.
-func (s *Supervisor) newSide(ctx context.Context, c *call, cl *cell, g *grants) *side {
+// openSide starts the rights of a call that has its cell, and serves them until close. ctx ends with the call.
+func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants) *side {
 	d := &side{
 		s: s, c: c, grants: g, lines: cl.lines, ctx: ctx,
 		tunnel: wall.NewTunnel(cl.lines, wall.TunnelOptions{Ports: g.names(), Bytes: tunnelBudget}),
 		slots:  make(chan struct{}, toolsAtOnce), replies: make(chan *wall.ToolResult, replyBacklog),
 	}
+	g.activate(ctx, s.token(cl.name))
 	if len(g.ports) > 0 {
 		s.tidying.Go(d.accept)
 	}
 	return d
 }
 
-// close ends all streams.
-func (d *side) close() { d.tunnel.Close(errors.New("the call has ended")) }
+// close ends the rights and all streams.
+func (d *side) close() {
+	d.grants.revoke()
+	d.tunnel.Close(errors.New("the call has ended"))
+}
 
 // accept hands each stream to the grant that owns its port.
 func (d *side) accept() {
@@ -93,7 +97,7 @@ func (d *side) use(kind string, line []byte) error {
 		d.broken = true
 		return fmt.Errorf("the tunnel is closed: %w", err)
 	case len(d.grants.ports) == 0:
-		return errors.New("which is not allowed: the call was granted nothing to connect to")
+		return errors.New("not allowed: the call was granted nothing to connect to")
 	}
 	return nil
 }
@@ -106,7 +110,7 @@ func (d *side) tool(line []byte) error {
 	}
 	if d.grants.tools == nil {
 		d.reply(refusedTool(ask.ID, "the call was granted no tools"))
-		return errors.New("which is not allowed: the call was granted no tools")
+		return errors.New("not allowed: the call was granted no tools")
 	}
 	if d.asked++; d.asked > toolsInAll {
 		d.reply(refusedTool(ask.ID, fmt.Sprintf("the call has used tools %d times, which is the most", toolsInAll)))
@@ -165,4 +169,3 @@ func (d *side) send(r *wall.ToolResult) {
 	}
 	_ = d.lines.Line(line)
 }
-

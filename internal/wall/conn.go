@@ -1,14 +1,12 @@
 package wall
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"sync"
-	"time"
 )
 
 // ClosedError says that the other end closed a stream, or the tunnel, and why.
@@ -58,27 +56,82 @@ func newConn(t *Tunnel, id uint64, port string) *Conn {
 func (c *Conn) Read(p []byte) (int, error) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := c.waitRead(); err != nil {
+		return 0, err
+	}
+	n := c.in.read(p)
+	c.t.queue(c) // credit may be due
+	return n, nil
+}
+
+// waitRead waits until there are bytes to read, and returns why there will be none.
+func (c *Conn) waitRead() error {
 	for {
 		switch {
 		case c.shut:
-			return 0, net.ErrClosed
+			return net.ErrClosed
 		case c.readBy.passed():
-			return 0, os.ErrDeadlineExceeded
-		case len(p) == 0:
-			return 0, nil
-		}
-		if n := c.in.read(p); n > 0 {
-			c.t.queue(c) // credit may be due
-			return n, nil
-		}
-		switch {
+			return os.ErrDeadlineExceeded
+		case c.in.w > c.in.r:
+			return nil
 		case c.err != nil:
-			return 0, c.err
+			return c.err
 		case c.in.ended || c.over:
-			return 0, io.EOF
+			return io.EOF
 		}
 		c.readers.Wait()
 	}
+}
+
+// WriteTo writes to w what the other end sends, up to its end. While nothing comes it holds no buffer; the other end gets
+// its credit back when w has taken the bytes.
+func (c *Conn) WriteTo(w io.Writer) (int64, error) {
+	total := int64(0)
+	for {
+		b, err := c.take()
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+		n, err := w.Write(b)
+		total += int64(n)
+		if err != nil {
+			return total, err
+		}
+		c.give(b)
+	}
+}
+
+// take waits for bytes and hands out all there are.
+func (c *Conn) take() ([]byte, error) {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	if err := c.waitRead(); err != nil {
+		return nil, err
+	}
+	return c.in.take(), nil
+}
+
+// give returns what take has handed out.
+func (c *Conn) give(b []byte) {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	if !c.over && !c.shut {
+		c.in.give(b)
+		c.t.queue(c)
+	}
+}
+
+// Ended reports whether the other end has closed both directions, or the stream is lost: nothing written arrives any more.
+func (c *Conn) Ended() bool {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	return c.over
 }
 
 // Write sends p. It returns when all of it is on its way; the other end may not have read it.
@@ -174,76 +227,6 @@ func (c *Conn) settle() {
 	}
 }
 
-// lose ends a stream whose tunnel has ended.
-func (c *Conn) lose(err error) {
-	if c.err == nil {
-		c.err = err
-	}
-	c.over, c.sayOpen, c.sayHalf, c.sayClose = true, false, false, false
-	c.quiet()
-}
-
-// violate ends a stream whose rules the other end has broken.
-func (c *Conn) violate(reason string) {
-	c.err = errors.New("the other end broke the rules of the stream: " + reason)
-	c.over, c.sayClose, c.reason = true, true, reason
-	c.quiet()
-	c.t.queue(c)
-}
-
-// receive takes the bytes of a data line, in base64.
-func (c *Conn) receive(data []byte) error {
-	n := rawLen(data)
-	switch {
-	case c.over:
-		return nil
-	case n > DataChunk:
-		return fmt.Errorf("malformed %s: %d bytes, at most %d are allowed", TypeData, n, DataChunk)
-	case c.in.ended:
-		c.violate("data after its end")
-		return nil
-	case int64(n) > c.in.credit:
-		c.violate("data beyond its credit")
-		return nil
-	}
-	c.in.credit -= int64(n)
-	got, err := base64.StdEncoding.Decode(c.in.room(n), data)
-	if err != nil || got != n {
-		return malformed(TypeData, errBase64)
-	}
-	c.in.w += n
-	c.readers.Broadcast()
-	return nil
-}
-
-// credited takes a credit line.
-func (c *Conn) credited(n int64) {
-	switch {
-	case c.over:
-	case c.credit+n > Window:
-		c.violate("credit beyond the window")
-	default:
-		c.credit += n
-		c.t.queue(c)
-	}
-}
-
-// closed takes a close line.
-func (c *Conn) closed(o Close) {
-	if c.over {
-		return
-	}
-	c.in.ended = true
-	if !o.Half {
-		c.over, c.sayOpen, c.sayHalf = true, false, false
-		if o.Error != "" {
-			c.err = &ClosedError{Reason: o.Error}
-		}
-		c.writers.Broadcast()
-	}
-	c.readers.Broadcast()
-}
-
 // wants reports whether the stream has something to say.
 func (c *Conn) wants() bool {
 	return c.sayOpen || c.sayClose || c.in.due() && !c.over || c.sends() > 0 || c.sayHalf && !c.over
@@ -284,67 +267,3 @@ func (c *Conn) turn(b []byte) []byte {
 	}
 	return b
 }
-
-// Port is the name of the port that the stream was opened to.
-func (c *Conn) Port() string { return c.port }
-
-// LocalAddr returns the port's name.
-func (c *Conn) LocalAddr() net.Addr { return addr(c.port) }
-
-// RemoteAddr returns the port's name.
-func (c *Conn) RemoteAddr() net.Addr { return addr(c.port) }
-
-// SetDeadline bounds reads and writes.
-func (c *Conn) SetDeadline(at time.Time) error {
-	return errors.Join(c.SetReadDeadline(at), c.SetWriteDeadline(at))
-}
-
-// SetReadDeadline bounds reads, those that wait already included.
-func (c *Conn) SetReadDeadline(at time.Time) error { return c.setDeadline(&c.readBy, &c.readers, at) }
-
-// SetWriteDeadline bounds writes, those that wait already included.
-func (c *Conn) SetWriteDeadline(at time.Time) error { return c.setDeadline(&c.writeBy, &c.writers, at) }
-
-func (c *Conn) setDeadline(d *deadline, waiters *sync.Cond, at time.Time) error {
-	c.t.mu.Lock()
-	defer c.t.mu.Unlock()
-	if c.shut {
-		return net.ErrClosed
-	}
-	d.set(at, func() {
-		c.t.mu.Lock()
-		defer c.t.mu.Unlock()
-		waiters.Broadcast()
-	})
-	waiters.Broadcast()
-	return nil
-}
-
-// deadline is a moment and the timer that wakes who waits then.
-type deadline struct {
-	at    time.Time
-	timer *time.Timer
-}
-
-func (d *deadline) set(at time.Time, wake func()) {
-	d.stop()
-	d.at = at
-	if wait := time.Until(at); !at.IsZero() && wait > 0 {
-		d.timer = time.AfterFunc(wait, wake)
-	}
-}
-
-func (d *deadline) stop() {
-	if d.timer != nil {
-		d.timer.Stop()
-		d.timer = nil
-	}
-}
-
-func (d *deadline) passed() bool { return !d.at.IsZero() && !time.Now().Before(d.at) }
-
-// addr names an end of a stream.
-type addr string
-
-func (addr) Network() string  { return "cell" }
-func (a addr) String() string { return string(a) }

@@ -41,6 +41,21 @@ func (f *inflow) read(p []byte) int {
 	return n
 }
 
+// take hands out all bytes with their buffer. They count as read when they are given back.
+func (f *inflow) take() []byte {
+	b := f.buf[f.r:f.w]
+	f.buf, f.r, f.w = nil, 0, 0
+	return b
+}
+
+// give takes back what take has handed out.
+func (f *inflow) give(b []byte) {
+	f.owed += int64(len(b))
+	if b = b[:cap(b)]; f.buf == nil && len(b) <= keepInflow {
+		f.buf = b
+	}
+}
+
 func (f *inflow) drop() { f.buf, f.r, f.w = nil, 0, 0 }
 
 // due reports whether it is time to give credit back.

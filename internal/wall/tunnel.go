@@ -76,7 +76,7 @@ func (t *Tunnel) Dial(ctx context.Context, port string) (*Conn, error) {
 		return nil, t.err
 	case !t.opts.Dials:
 		return nil, errors.New("this end of the tunnel accepts streams and opens none")
-	case len(t.streams) >= t.opts.Streams:
+	case t.full():
 		return nil, errors.New(t.tooMany())
 	}
 	t.last++
@@ -171,6 +171,21 @@ func (t *Tunnel) add(id uint64, port string) *Conn {
 	return c
 }
 
+// full reports whether there are enough streams. One that the other end has closed, and whose owner here has not yet, is
+// spared for some time.
+func (t *Tunnel) full() bool {
+	if len(t.streams) < t.opts.Streams {
+		return false
+	}
+	live := 0
+	for _, c := range t.streams {
+		if !c.over {
+			live++
+		}
+	}
+	return live >= t.opts.Streams || len(t.streams) >= 2*t.opts.Streams
+}
+
 func (t *Tunnel) tooMany() string {
 	return fmt.Sprintf("too many connections: %d are open", t.opts.Streams)
 }
@@ -244,7 +259,7 @@ func (t *Tunnel) opened(o Open) error {
 	switch {
 	case !slices.Contains(t.opts.Ports, o.Port):
 		reason = Refused + "this call was not granted " + o.Port
-	case len(t.streams) >= t.opts.Streams:
+	case t.full():
 		reason = t.tooMany()
 	}
 	if reason != "" {

@@ -118,9 +118,10 @@ func checkPorts(ports []wall.Port) error {
 	}
 	names, numbers := map[string]bool{}, map[int]bool{}
 	for _, p := range ports {
+		if err := wall.CheckPort(p.Name); err != nil {
+			return err
+		}
 		switch {
-		case !only(p.Name, lower+digits+".-"):
-			return fmt.Errorf("loopback port %.64q: expected a name of [a-z0-9.-]", p.Name)
 		case p.Number < minPort || p.Number > maxPort:
 			return fmt.Errorf("loopback port %s: number %d, expected %d to %d", p.Name, p.Number, minPort, maxPort)
 		case names[p.Name] || numbers[p.Number]:

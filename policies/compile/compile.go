@@ -85,7 +85,7 @@ func labels(w Workload) map[string]string {
 // command makes the runner the first process, or the image's own command where the image speaks the wall itself.
 func command(spec *sandbox.Spec, eff policies.Effective, w Workload) error {
 	if !w.Frames {
-		args := wall.Args{Command: w.Command, Output: int64(eff.Limits.Output), Out: int64(eff.Limits.Out), Prestart: w.Prestart}
+		args := wall.Args{Command: w.Command, Output: int64(eff.Limits.Output), Out: int64(eff.Limits.Out), Ports: w.Ports, Prestart: w.Prestart}
 		spec.OCI.Process.Args = args.Argv()
 	} else {
 		spec.OCI.Process.Args = framesCommand(w)

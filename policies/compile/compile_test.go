@@ -178,7 +178,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"no bundle", func(_ *policies.Effective, w *compile.Workload) { w.Bundle.FS = nil }, "bundle has no files", nil},
 		{"extra environment", func(_ *policies.Effective, w *compile.Workload) { w.Env = []string{"A B=1"} }, "environment entry", nil},
 		{"engine digest", func(_ *policies.Effective, w *compile.Workload) { w.Engine = sandbox.Tree{FS: fstest.MapFS{}} }, "engine digest", nil},
-		{"port name", func(_ *policies.Effective, w *compile.Workload) { w.Ports = []wall.Port{{Name: "A b", Number: 41001}} }, "loopback port", nil},
+		{"port name", func(_ *policies.Effective, w *compile.Workload) { w.Ports = []wall.Port{{Name: "A b", Number: 41001}} }, "bad port name", nil},
 		{"port number", func(_ *policies.Effective, w *compile.Workload) { w.Ports = []wall.Port{{Name: "a", Number: 80}} }, "number 80", nil},
 		{"port twice", func(_ *policies.Effective, w *compile.Workload) {
 			w.Ports = []wall.Port{{Name: "a", Number: 41001}, {Name: "b", Number: 41001}}

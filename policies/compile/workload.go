@@ -8,7 +8,7 @@ import (
 )
 
 // AnyToken stands for a cell's token in what a [Key] is made of, as [MinUID] stands for any user id.
-const AnyToken = "hc-any"
+const AnyToken = "hc-00000000000000000000000000000000"
 
 // The range of user ids of cells. Each live cell has one of its own, so that no two share per-user quotas.
 const (

@@ -136,11 +136,11 @@ func (p *pool) stock(s *shelf) {
 	case p.shelves[s.key] != s: // outdated or drained meanwhile
 		p.retire(m)
 	default:
-		s.failures = 0
 		s.members = append(s.members, m)
 		select {
 		case <-m.dead: // too early for gone to find it
 			s.remove(m)
+			s.failed(time.Now())
 			p.retire(m)
 		default:
 		}
@@ -164,14 +164,14 @@ func (p *pool) start(again func(time.Duration) (*sandbox.Spec, func(), error), m
 	if err := box.Start(ctx); err != nil {
 		return &member{Sandbox: box, name: spec.Name, memory: memory, release: release}, err
 	}
-	m := watchOver(box, spec.Name, memory, release, p.gone)
+	m := watchOver(box, spec.Name, memory, release, p.opts.Words, p.gone)
 	timer := time.NewTimer(p.opts.Ready)
 	defer timer.Stop()
 	select {
 	case <-m.ready:
 		return m, nil
 	case <-m.dead:
-		return m, errors.New("it ended, or said something else than ready")
+		return m, errors.New(m.why)
 	case <-timer.C:
 		return m, errNotReady
 	case <-p.ctx.Done():

@@ -84,6 +84,7 @@ func (p *pool) pick(s *shelf) *member {
 			p.retire(m)
 			continue
 		}
+		s.failures = 0
 		p.count(-1, -m.memory)
 		return m
 	}
@@ -91,7 +92,7 @@ func (p *pool) pick(s *shelf) *member {
 }
 
 // shelf returns the shelf of spec's key, and empties those of an older content of the same skill. It starts the keeper
-// with the first one; a draining pool has none.
+// and the guard with the first one; a draining pool has none.
 func (p *pool) shelf(spec *sandbox.Spec) *shelf {
 	if p.draining {
 		return nil
@@ -110,6 +111,7 @@ func (p *pool) shelf(spec *sandbox.Spec) *shelf {
 	if !p.keeping {
 		p.keeping = true
 		p.work.Go(p.keep)
+		p.work.Go(p.guard)
 	}
 	return s
 }
@@ -155,13 +157,14 @@ func (p *pool) signal() {
 	}
 }
 
-// gone is told by a member that it is no longer fit to be leased.
-func (p *pool) gone(m *member) {
+// gone is told by a member that it is no longer fit to be leased, and why.
+func (p *pool) gone(m *member, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.shelves {
 		if s.remove(m) {
 			s.failed(time.Now())
+			p.opts.Log.Warn("a cell that waited is of no use", "skill", s.skill, "cell", m.name, "why", why, "printed", m.words.Load())
 			p.retire(m)
 		}
 	}
