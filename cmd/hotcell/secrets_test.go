@@ -5,7 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+	"unsafe"
 
 	"github.com/hotcell/hotcell/internal/vault"
 )
@@ -65,20 +68,14 @@ func TestASecretIsTypedUnseen(t *testing.T) {
 	b.app.stdin, b.app.stderr = slave, slave
 	dir, screen := t.TempDir(), make(chan string)
 	go func() {
-		var all strings.Builder
-		buf := make([]byte, 1024)
-		for typed := false; ; {
-			n, err := master.Read(buf)
-			all.Write(buf[:n])
-			if !typed && strings.Contains(all.String(), "not shown") {
-				typed = true
-				_, _ = io.WriteString(master, keptSecret+"\n")
-			}
-			if err != nil {
-				screen <- all.String()
-				return
-			}
+		data, _ := io.ReadAll(master) // ends with EIO when the other end is closed
+		screen <- string(data)
+	}()
+	go func() {
+		for echoes(master) {
+			time.Sleep(time.Millisecond)
 		}
+		_, _ = io.WriteString(master, keptSecret+"\n")
 	}()
 	code := b.run("secrets", "set", "x", "--data-dir", dir)
 	_ = slave.Close()
@@ -93,4 +90,11 @@ func TestASecretIsTypedUnseen(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "secrets", "x.age")); err != nil {
 		t.Error(err)
 	}
+}
+
+// echoes reports whether a terminal shows what is typed.
+func echoes(f *os.File) bool {
+	var settings syscall.Termios
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TCGETS, uintptr(unsafe.Pointer(&settings)))
+	return errno == 0 && settings.Lflag&syscall.ECHO != 0
 }
