@@ -12,13 +12,25 @@ import (
 	"github.com/hotcell/hotcell/policies"
 )
 
+// approve refuses an override that no skill may be called with, also where the skill uses no model.
+func (b *Broker) approve(o *a2e.LLMConfig) error {
+	if o == nil {
+		return nil
+	}
+	if b.named(o.ProviderName) == nil {
+		return unauthorized("llm_override: provider %q is not approved by the operator", clip(o.ProviderName))
+	}
+	if _, err := callersKey(o.ProviderCredentials); err != nil {
+		return err
+	}
+	_, err := b.callersURL(o)
+	return err
+}
+
 // overridden is a plan in which the caller chose among what the operator approves of. Credentials of the caller replace the
 // operator's and live in the plan alone.
 func (b *Broker) overridden(wish *policies.LLM, o *a2e.LLMConfig) (*plan, error) {
 	to := b.named(o.ProviderName)
-	if to == nil {
-		return nil, unauthorized("llm_override: provider %q is not approved by the operator", clip(o.ProviderName))
-	}
 	key, err := callersKey(o.ProviderCredentials)
 	if err != nil {
 		return nil, err

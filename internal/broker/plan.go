@@ -28,6 +28,9 @@ type plan struct {
 
 // Grant implements [service.Service].
 func (b *Broker) Grant(ask service.Ask) (service.Grant, error) {
+	if err := b.approve(ask.Override); err != nil {
+		return nil, err
+	}
 	wish, err := wished(ask)
 	if wish == nil || err != nil {
 		return nil, err
@@ -67,7 +70,7 @@ func unsupported(format string, args ...any) *a2e.Error {
 
 // plan decides which provider and which models.
 func (b *Broker) plan(wish *policies.LLM, override *a2e.LLMConfig) (*plan, error) {
-	if override != nil && override.ProviderName != "" {
+	if override != nil {
 		return b.overridden(wish, override)
 	}
 	to, err := b.choose(wish.Provider)
@@ -75,9 +78,6 @@ func (b *Broker) plan(wish *policies.LLM, override *a2e.LLMConfig) (*plan, error
 		return nil, err
 	}
 	p := &plan{to: to, inject: wish.Inject, key: b.operators(to)}
-	if override != nil {
-		p.config = publicConfig(override)
-	}
 	return p, p.asSkill(wish.Model)
 }
 
