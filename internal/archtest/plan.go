@@ -83,6 +83,7 @@ func floors() map[string]int {
 		"internal/skills/bundled": floorContract,
 		"internal/audit":          floorContract,
 		"internal/credentials":    floorContract,
+		"internal/llm":            floorContract,
 
 		"policies/compile": floorCompile,
 		"internal/service": floorCompile,
@@ -104,6 +105,8 @@ func floors() map[string]int {
 		"internal/store":        floorAdapter,
 		"internal/egress":       floorAdapter,
 		"internal/secrets":      floorAdapter,
+		"internal/broker":       floorAdapter,
+		"internal/vault":        floorAdapter,
 
 		"executor":           floorExecutor,
 		"executor/admission": floorExecutor,
@@ -167,6 +170,7 @@ func dependencies() []dependency {
 		{"golang.org/x/sys", []string{"internal/a2ehost", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
 			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; cells without an " +
 				"engine are waited for by pidfd; folders that processes share have locks; attacks speak to the kernel"},
+		{"filippo.io/age", []string{"internal/vault"}, "one package encrypts what is kept"},
 		{"github.com/google/go-cmp", nil, "it compares in tests and panics by design"},
 		{"go.uber.org/goleak", nil, "it looks for leaks after tests"},
 		{"pgregory.net/rapid", nil, "it generates inputs for tests"},
