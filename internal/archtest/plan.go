@@ -66,6 +66,7 @@ func hotcell() plan {
 func floors() map[string]int {
 	return map[string]int{
 		"internal/a2e":      floorWords,
+		"internal/clever":   floorWords,
 		"internal/wall":     floorWords,
 		"internal/cleanup":  floorWords,
 		"internal/control":  floorWords,
@@ -96,6 +97,7 @@ func floors() map[string]int {
 		"internal/metrics":    floorAdapter,
 		"internal/runner":     floorAdapter,
 		"internal/store":      floorAdapter,
+		"internal/tools":      floorAdapter,
 
 		"executor":           floorExecutor,
 		"executor/admission": floorExecutor,
@@ -122,6 +124,7 @@ func floors() map[string]int {
 
 func dependencies() []dependency {
 	return []dependency{
+		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools"}, "operators' MCP servers are spoken to in one place"},
 		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},

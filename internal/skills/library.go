@@ -20,6 +20,7 @@ const rescanEvery = time.Second
 // once a second List and Find look at the files' sizes and times, and read again what has changed.
 type Library struct {
 	sources []Source
+	box     Toolbox
 	log     *slog.Logger
 	seed    maphash.Seed
 
@@ -47,12 +48,17 @@ type cached struct {
 }
 
 // Load reads every skill of the sources. A source whose folder is not there is empty; one that cannot be read is an error
-// that names it. A skill that is broken is listed as Blocked. log may be nil.
+// that names it. A skill that is broken is listed as Blocked. The host has no tools; log may be nil.
 func Load(sources []Source, log *slog.Logger) (*Library, error) {
+	return LoadWith(sources, NoTools, log)
+}
+
+// LoadWith is [Load] on a host with tools. Skills that declare what is not in the box are Blocked.
+func LoadWith(sources []Source, box Toolbox, log *slog.Logger) (*Library, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	l := &Library{sources: slices.Clone(sources), log: log, seed: maphash.MakeSeed(), cache: map[place]*cached{}}
+	l := &Library{sources: slices.Clone(sources), box: box, log: log, seed: maphash.MakeSeed(), cache: map[place]*cached{}}
 	l.index.Store(newIndex(nil))
 	if err := l.Refresh(); err != nil {
 		return nil, err
