@@ -40,8 +40,10 @@ var NoTools Toolbox = noTools{}
 
 type noTools struct{}
 
-func (noTools) Tool(name string) Found    { return Found{Missing: "this host has no tool " + quote(name)} }
-func (noTools) Toolkit(name string) Found { return Found{Missing: "this host has no toolkit " + quote(name)} }
-func (noTools) Version() uint64           { return 0 }
+func (noTools) Tool(name string) Found { return Found{Missing: "this host has no tool " + quote(name)} }
+func (noTools) Toolkit(name string) Found {
+	return Found{Missing: "this host has no toolkit " + quote(name)}
+}
+func (noTools) Version() uint64 { return 0 }
 
 func quote(name string) string { return strconv.Quote(clip(name, 80)) }
