@@ -21,6 +21,9 @@ const (
 	fieldOut       = "limits.out"
 	fieldTimeout   = "timeout"
 	fieldNetwork   = "network"
+	fieldLLM       = "llm"
+	fieldInject    = "llm.inject"
+	fieldSecrets   = "secrets"
 	fieldRuntime   = "runtime"
 	fieldWrites    = "writes"
 )

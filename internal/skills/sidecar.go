@@ -52,7 +52,6 @@ type runSpec struct {
 	script    string
 	scriptAt  *node
 	agent     bool
-	agentAt   *node
 	frames    bool
 
 	prestart   bool
@@ -138,7 +137,7 @@ func (d *decoder) run(s *runSpec) setter {
 			"image":    d.placed(&s.imageAt, d.text(&s.image, maxWord)),
 			"command":  d.placed(&s.commandAt, d.texts(&s.command, maxEntries, maxText)),
 			"script":   d.placed(&s.scriptAt, d.text(&s.script, maxPath)),
-			"agent":    d.placed(&s.agentAt, d.bool(&s.agent)),
+			"agent":    d.bool(&s.agent),
 			"frames":   d.bool(&s.frames),
 			"prestart": d.placed(&s.prestartAt, d.bool(&s.prestart)),
 		})
