@@ -26,6 +26,7 @@ type Library struct {
 
 	mu      sync.Mutex // held while scanning
 	cache   map[place]*cached
+	boxed   uint64 // the box's version when the skills were composed
 	lastErr string
 
 	scanned atomic.Int64 // unix nanoseconds of the last scan
@@ -113,8 +114,9 @@ func (l *Library) scan() error {
 		}
 		changed = changed || fresh
 	}
-	changed = changed || len(next) != len(l.cache)
-	l.cache = next
+	boxed := l.box.Version()
+	changed = changed || len(next) != len(l.cache) || boxed != l.boxed
+	l.cache, l.boxed = next, boxed
 	if changed {
 		l.index.Store(newIndex(l.merge()))
 	}
@@ -186,30 +188,7 @@ func (l *Library) merge() []*Skill {
 			l.log.Debug("skill shadowed", "skill", ld.skill.Name, "path", ld.skill.Path, "by", label)
 		}
 	}
-	return resolveIncludes(kept)
-}
-
-// resolveIncludes blocks the skills that include what is not there.
-func resolveIncludes(all []*loaded) []*Skill {
-	names := make(map[string]bool, len(all))
-	for _, ld := range all {
-		names[ld.skill.Name] = true
-	}
-	out := make([]*Skill, 0, len(all))
-	for _, ld := range all {
-		for _, name := range ld.includes {
-			if !names[name] {
-				f := Finding{
-					Code: CodeIncludeMissing, Severity: SeverityError, File: fileSidecar, Path: "includes",
-					Message: fmt.Sprintf("includes: there is no skill %q", clip(name, 64)),
-				}
-				f.Line, f.Column = ld.includesAt.line, ld.includesAt.column
-				ld = ld.block(f)
-			}
-		}
-		out = append(out, ld.skill)
-	}
-	return out
+	return compose(kept, l.box)
 }
 
 // block returns a copy that is Blocked; the original stays, since it may be fine again after the next scan.
@@ -219,5 +198,7 @@ func (ld *loaded) block(f Finding) *loaded {
 	if sk.Status == Published {
 		sk.Status, sk.BlockedWhy = Blocked, blockedWhy(&f)
 	}
-	return &loaded{skill: &sk, includes: ld.includes, includesAt: ld.includesAt}
+	blocked := *ld
+	blocked.skill = &sk
+	return &blocked
 }

@@ -173,7 +173,8 @@ func checkSupported(s *sidecar, r *report) {
 
 // blockedWhy is the sentence for people: an unsupported feature as it stands, anything else with its place.
 func blockedWhy(f *Finding) string {
-	if f.Code == CodeUnsupported || f.Code == CodeIncludeMissing {
+	switch f.Code {
+	case CodeUnsupported, CodeCycle, CodeResolution, CodeToolMissing, CodeToolkitMissing, CodeReadOnly:
 		return f.Message
 	}
 	return fmt.Sprintf("%s: %s", f.where(), f.Message)
