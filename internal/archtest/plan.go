@@ -67,12 +67,14 @@ func hotcell() plan {
 
 func floors() map[string]int {
 	return map[string]int{
-		"internal/a2e":      floorWords,
-		"internal/wall":     floorWords,
-		"internal/cleanup":  floorWords,
-		"internal/control":  floorWords,
-		"internal/testutil": floorWords,
-		"internal/archtest": floorWords,
+		"internal/a2e":        floorWords,
+		"internal/calculator": floorWords,
+		"internal/clever":     floorWords,
+		"internal/wall":       floorWords,
+		"internal/cleanup":    floorWords,
+		"internal/control":    floorWords,
+		"internal/testutil":   floorWords,
+		"internal/archtest":   floorWords,
 
 		"internal/testutil/engineproxy": floorWords,
 
@@ -107,6 +109,7 @@ func floors() map[string]int {
 		"internal/secrets":      floorAdapter,
 		"internal/broker":       floorAdapter,
 		"internal/vault":        floorAdapter,
+		"internal/tools":        floorAdapter,
 
 		"executor":           floorExecutor,
 		"executor/admission": floorExecutor,
@@ -135,6 +138,7 @@ func floors() map[string]int {
 
 func dependencies() []dependency {
 	return []dependency{
+		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools"}, "operators' MCP servers are spoken to in one place"},
 		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
