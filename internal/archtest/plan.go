@@ -131,6 +131,7 @@ func floors() map[string]int {
 		"integration/hostile/skillbomb": floorProgram,
 		"integration/load":              floorProgram,
 		"integration/rig":               floorProgram,
+		"integration/skills/sdk":        floorProgram,
 		"integration/skills/word-count": floorProgram,
 		"integration/tally":             floorProgram,
 	}
