@@ -65,6 +65,8 @@ type Rig struct {
 	counts *counts
 	shoot  func(ctx context.Context, id string) error
 	end    func() error // of the driver oci
+
+	describe func(ctx context.Context, id string) ([]byte, error)
 }
 
 // New wires a rig. Its owner closes it.
@@ -96,7 +98,7 @@ func New(opts Options) (*Rig, error) {
 		DefaultImages: map[string]string{"python": PythonImage, "sh": PythonImage},
 		EmbedEvents:   true,
 	}
-	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, end: func() error { return nil }}
+	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, describe: dockerInspect, end: func() error { return nil }}
 	if Engineless() {
 		if err := withoutEngine(r, &cfg, opts); err != nil {
 			return nil, errors.Join(err, store.Close(), driver.Close())
