@@ -181,3 +181,58 @@ func tooEarly(t *testing.T, r *rig.Rig) {
 		}
 	}
 }
+
+// forger has no runner between itself and the supervisor, and speaks the tunnel's lines as it likes.
+const forger = `import base64, json, sys
+def put(**line):
+    print(json.dumps(line), flush=True)
+def wait(*kinds):
+    for line in sys.stdin:
+        line = json.loads(line)
+        if line["type"] in kinds:
+            return line
+put(type="cell/ready", protocol=1)
+wait("skill/call/req")
+said = []
+put(type="cell/open", id=1, port="llm.openai")
+said.append(wait("cell/close"))
+put(type="cell/open", id=2, port="echo")
+put(type="cell/data", id=2, data=base64.b64encode(b"POST / HTTP/1.0\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi").decode())
+answer = b""
+while not answer.endswith(b"\r\n\r\nhi"):
+    answer += base64.b64decode(wait("cell/data")["data"])
+said.append(answer.split(b"\r\n")[0].decode())
+put(type="cell/open", id=3, port="echo")
+put(type="cell/credit", id=3, n=1)
+said.append(wait("cell/close") if wait("cell/close")["id"] == 2 else None)
+put(type="cell/data", id=99, data="")
+said.append(wait("cell/close"))
+put(type="cell/open", id=100, port="echo")
+put(type="skill/result", success=True, data=said)
+wait("cell/done")
+`
+
+// A cell that forges the tunnel's lines gets what its call was granted and no more, and its result stands.
+func TestAForgerOfTunnelLines(t *testing.T) {
+	yaml := "run: {frames: true, image: '" + rig.PythonImage + "', command: [python3, /skill/main.py]}\n"
+	r := newRig(t, rig.Options{
+		Skills: rig.PythonSkill("forger", yaml, forger),
+		Adjust: func(c *executor.Config) { c.Services = []service.Service{echoes{}} },
+	})
+	got := ask(t.Context(), r, request("forger", 60), nil)
+	if got.answer.Error != nil {
+		t.Fatal(got.answer.Error)
+	}
+	closed := func(id float64, reason string) any {
+		return map[string]any{"type": wall.TypeClose, "id": id, "error": reason}
+	}
+	want := []any{
+		closed(1, "refused: this call was not granted llm.openai"),
+		"HTTP/1.0 200 OK",
+		closed(3, "credit beyond the window"),
+		closed(0, "stream 99 was never opened"),
+	}
+	if d := cmp.Diff(want, got.data(t)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
