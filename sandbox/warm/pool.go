@@ -24,6 +24,7 @@ type pool struct {
 	waiting  int             // cells that wait, start, or will not die
 	memory   int64           // of these, by their limits
 	cold     int             // calls that start a cell of their own
+	leases   leases          // the latest ones
 	keeping  bool            // the keeper runs
 	draining bool
 }
@@ -86,6 +87,7 @@ func (p *pool) pick(s *shelf) *member {
 		}
 		s.failures = 0
 		p.count(-1, -m.memory)
+		p.leases.note(time.Now())
 		return m
 	}
 	return nil
