@@ -97,10 +97,12 @@ func (l *once) Accept() (net.Conn, error) {
 func (l *once) Close() error   { return nil }
 func (l *once) Addr() net.Addr { return &net.TCPAddr{} }
 
-// crowd opens a hundred connections at once and sends a megabyte through each and back.
-const crowd = `import asyncio, json, os
+// crowd opens a hundred connections at once and sends so many bytes through each and back.
+func crowd(size int) string { return fmt.Sprintf("size = %d\n", size) + crowdScript }
+
+const crowdScript = `import asyncio, json, os
 host, port = os.environ["ECHO"].split(":")
-noise = os.urandom(1 << 20)
+noise = os.urandom(size)
 async def one(i):
     r, w = await asyncio.open_connection(host, int(port))
     body = noise[i:] + noise[:i]
@@ -133,9 +135,13 @@ func TestTheTunnelInACell(t *testing.T) {
 	for name, need := range map[string]string{"docker": "docker", "runsc": "runsc", "oci": "runc"} {
 		t.Run(name, func(t *testing.T) {
 			testutil.Require(t, need)
+			size := 1 << 20
+			if raceEnabled { // coding base64 takes a hundred times as long then
+				size = 1 << 16
+			}
 			opts := rig.Options{
 				Skills: rig.Merge(
-					rig.PythonSkill("crowd", "limits: {memory: 512Mi}\n", crowd),
+					rig.PythonSkill("crowd", "limits: {memory: 512Mi}\n", crowd(size)),
 					rig.PythonSkill("early", "run: {prestart: true}\n", early),
 				),
 				Adjust: func(c *executor.Config) { c.Services = []service.Service{echoes{}} },
