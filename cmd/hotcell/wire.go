@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,9 +57,9 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, e
 	watch.Build(version(embedded).Version)
 	driver, host := pooled(p.driver, cfg, watch, log)
 	supervisor, err := executor.New(executor.Config{
-		Driver: driver, Images: p.images, Skills: lib, Journal: p.journal, Runner: runnerTrees(embedded),
+		Driver: driver, Images: p.images, Skills: lib, Journal: p.journal, Runner: runnerTrees(embedded), Engine: engineTrees(embedded),
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
-		DefaultImages: cfg.Images.Defaults,
+		DefaultImages: defaultImages(cfg),
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
 		EmbedEvents: cfg.A2E.EmbedEvents, Observer: watch,
 		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause
@@ -78,6 +79,13 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, e
 			return err
 		},
 	}, nil
+}
+
+// defaultImages are the configured ones, and the built-in one for the skills that hotcell's engine runs.
+func defaultImages(cfg *config.Config) map[string]string {
+	all := map[string]string{"js": images.Builtin, "agent": images.Builtin}
+	maps.Copy(all, cfg.Images.Defaults)
+	return all
 }
 
 // pooled puts the pool of waiting cells in front of a driver, where there is to be one. What it returns beside takes the
