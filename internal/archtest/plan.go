@@ -67,12 +67,14 @@ func hotcell() plan {
 
 func floors() map[string]int {
 	return map[string]int{
-		"internal/a2e":      floorWords,
-		"internal/wall":     floorWords,
-		"internal/cleanup":  floorWords,
-		"internal/control":  floorWords,
-		"internal/testutil": floorWords,
-		"internal/archtest": floorWords,
+		"internal/a2e":        floorWords,
+		"internal/calculator": floorWords,
+		"internal/clever":     floorWords,
+		"internal/wall":       floorWords,
+		"internal/cleanup":    floorWords,
+		"internal/control":    floorWords,
+		"internal/testutil":   floorWords,
+		"internal/archtest":   floorWords,
 
 		"internal/testutil/engineproxy": floorWords,
 
@@ -83,6 +85,7 @@ func floors() map[string]int {
 		"internal/skills/bundled": floorContract,
 		"internal/audit":          floorContract,
 		"internal/credentials":    floorContract,
+		"internal/llm":            floorContract,
 
 		"policies/compile": floorCompile,
 		"internal/service": floorCompile,
@@ -102,6 +105,11 @@ func floors() map[string]int {
 		"internal/metrics":      floorAdapter,
 		"internal/runner":       floorAdapter,
 		"internal/store":        floorAdapter,
+		"internal/egress":       floorAdapter,
+		"internal/secrets":      floorAdapter,
+		"internal/broker":       floorAdapter,
+		"internal/vault":        floorAdapter,
+		"internal/tools":        floorAdapter,
 
 		"executor":           floorExecutor,
 		"executor/admission": floorExecutor,
@@ -121,6 +129,7 @@ func floors() map[string]int {
 		"integration/faults":            floorProgram,
 		"integration/hostile":           floorProgram,
 		"integration/hostile/skillbomb": floorProgram,
+		"integration/load":              floorProgram,
 		"integration/rig":               floorProgram,
 		"integration/skills/word-count": floorProgram,
 		"integration/tally":             floorProgram,
@@ -129,6 +138,7 @@ func floors() map[string]int {
 
 func dependencies() []dependency {
 	return []dependency{
+		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools"}, "operators' MCP servers are spoken to in one place"},
 		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
@@ -143,8 +153,8 @@ func dependencies() []dependency {
 		{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/skills", "internal/engine/agent"},
 			"arguments and results are validated in one place, with one set of bounds; in the cell a model is told what its answer lacks"},
 		{"golang.org/x/text", []string{"internal/engine/agent"}, "the validator's faults are put into words, in English"},
-		{"github.com/openai/openai-go/v3", []string{"internal/engine/agent"}, "models are spoken to in one place, inside the cell"},
-		{"github.com/anthropics/anthropic-sdk-go", []string{"internal/engine/agent"}, "models are spoken to in one place, inside the cell"},
+		{"github.com/openai/openai-go/v3", []string{"internal/engine/agent", "internal/broker", "integration/skills/sdk"}, "models are spoken to in one place, inside the cell"},
+		{"github.com/anthropics/anthropic-sdk-go", []string{"internal/engine/agent", "internal/broker", "integration/skills/sdk"}, "models are spoken to in one place, inside the cell"},
 		{"github.com/grafana/sobek", []string{"internal/engine/js"}, "one package runs JavaScript"},
 		{"golang.org/x/crypto/x509roots/fallback", []string{"cmd/hotcell-engine"}, "an empty image has no certificates: the program brings them"},
 		{"github.com/goccy/go-yaml", []string{"internal/skills", "internal/config", "policies"},
@@ -164,6 +174,7 @@ func dependencies() []dependency {
 		{"golang.org/x/sys", []string{"internal/a2ehost", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
 			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; cells without an " +
 				"engine are waited for by pidfd; folders that processes share have locks; attacks speak to the kernel"},
+		{"filippo.io/age", []string{"internal/vault"}, "one package encrypts what is kept"},
 		{"github.com/google/go-cmp", nil, "it compares in tests and panics by design"},
 		{"go.uber.org/goleak", nil, "it looks for leaks after tests"},
 		{"pgregory.net/rapid", nil, "it generates inputs for tests"},
