@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,7 +90,7 @@ func supervise(ctx context.Context, cfg *config.Config, log *slog.Logger, p *par
 		Driver: driver, Images: p.images, Skills: lib, Journal: p.journal, Runner: runnerTrees(embedded), Engine: engineTrees(embedded),
 		Services: out.services, Models: true,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
-		DefaultImages: defaultImages(cfg),
+		DefaultImages: cfg.Images.Defaults,
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
 		EmbedEvents: cfg.A2E.EmbedEvents, Observer: watch,
 		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause
@@ -106,13 +105,6 @@ func supervise(ctx context.Context, cfg *config.Config, log *slog.Logger, p *par
 		return nil, nil, fmt.Errorf("journal %s: %w", cfg.JournalPath(), err)
 	}
 	return supervisor, registry, nil
-}
-
-// defaultImages are the configured ones, and the built-in one for the skills that hotcell's engine runs.
-func defaultImages(cfg *config.Config) map[string]string {
-	all := map[string]string{"js": images.Builtin, "agent": images.Builtin}
-	maps.Copy(all, cfg.Images.Defaults)
-	return all
 }
 
 // pooled puts the pool of waiting cells in front of a driver, where there is to be one. What it returns beside takes the
