@@ -93,6 +93,10 @@ func pooled(driver sandbox.Driver, cfg *config.Config, watch warm.Observer, log 
 			s := host.Load()
 			return s == nil || s.Room(memory)
 		},
+		Busy: func() bool {
+			s := host.Load()
+			return s != nil && s.Busy()
+		},
 	}), &host
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -195,4 +197,51 @@ func TestBeside(t *testing.T) {
 	if cells, memory := q.Held(); cells != 0 || memory != 0 {
 		t.Errorf("%d cells, %d bytes are still held", cells, memory)
 	}
+}
+
+// What waits ahead of calls has to leave room for the next one that queues, if memory is all that keeps it back.
+func TestRoomBesideTheQueue(t *testing.T) {
+	q := New(Options{Cells: 2, Memory: 100, Waiting: 10})
+	one, err := q.Acquire(t.Context(), "a", 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !q.Room(40) || q.Room(41) || q.Busy() {
+		t.Error("beside 60 of 100 there is room for 40, and nobody waits")
+	}
+	got := make(chan *Ticket)
+	go func() {
+		two, err := q.Acquire(t.Context(), "b", 50)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- two
+	}()
+	testutil.Poll(t, time.Second, q.Busy)
+	if q.Room(0) {
+		t.Error("the next one needs what is left and more")
+	}
+	one.Release()
+	two := <-got
+	if !q.Room(50) || q.Busy() {
+		t.Error("it has what it needs")
+	}
+	three, err := q.Acquire(t.Context(), "c", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		four, err := q.Acquire(t.Context(), "d", 40)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- four
+	}()
+	testutil.Poll(t, time.Second, q.Busy)
+	if !q.Room(40) {
+		t.Error("the next one waits for a cell, and there is memory")
+	}
+	two.Release()
+	(<-got).Release()
+	three.Release()
 }

@@ -49,7 +49,8 @@ type Options struct {
 
 	Remember time.Duration // of what the engine said about images; 0: it is asked for each call
 
-	Warm warm.Options // of the pool of waiting cells; with a Max of 0 that of EnvWarm, else there is none
+	Warm   warm.Options          // of the pool of waiting cells; with a Max of 0 that of EnvWarm, else there is none
+	Leased func(sandbox.Sandbox) // is given each cell that waited before its call gets it; may be nil
 }
 
 // Rig is a supervisor and its parts.
@@ -102,7 +103,7 @@ func New(opts Options) (*Rig, error) {
 		}
 	}
 	if r.Pool = newPool(opts, cfg.Driver); r.Pool != nil {
-		r.leases = &leases{Driver: r.Pool, ids: map[string]bool{}}
+		r.leases = &leases{Driver: r.Pool, ids: map[string]bool{}, leased: opts.Leased}
 		cfg.Driver = r.leases
 	}
 	if opts.Adjust != nil {

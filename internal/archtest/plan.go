@@ -67,12 +67,14 @@ func hotcell() plan {
 
 func floors() map[string]int {
 	return map[string]int{
-		"internal/a2e":      floorWords,
-		"internal/wall":     floorWords,
-		"internal/cleanup":  floorWords,
-		"internal/control":  floorWords,
-		"internal/testutil": floorWords,
-		"internal/archtest": floorWords,
+		"internal/a2e":        floorWords,
+		"internal/calculator": floorWords,
+		"internal/clever":     floorWords,
+		"internal/wall":       floorWords,
+		"internal/cleanup":    floorWords,
+		"internal/control":    floorWords,
+		"internal/testutil":   floorWords,
+		"internal/archtest":   floorWords,
 
 		"internal/testutil/engineproxy": floorWords,
 
@@ -83,6 +85,7 @@ func floors() map[string]int {
 		"internal/skills/bundled": floorContract,
 		"internal/audit":          floorContract,
 		"internal/credentials":    floorContract,
+		"internal/llm":            floorContract,
 
 		"policies/compile": floorCompile,
 		"internal/service": floorCompile,
@@ -104,6 +107,9 @@ func floors() map[string]int {
 		"internal/engine":       floorAdapter,
 		"internal/engine/agent": floorAdapter,
 		"internal/engine/js":    floorAdapter,
+		"internal/broker":       floorAdapter,
+		"internal/vault":        floorAdapter,
+		"internal/tools":        floorAdapter,
 
 		"executor":           floorExecutor,
 		"executor/admission": floorExecutor,
@@ -123,6 +129,7 @@ func floors() map[string]int {
 		"integration/faults":            floorProgram,
 		"integration/hostile":           floorProgram,
 		"integration/hostile/skillbomb": floorProgram,
+		"integration/load":              floorProgram,
 		"integration/rig":               floorProgram,
 		"integration/skills/word-count": floorProgram,
 		"integration/tally":             floorProgram,
@@ -131,6 +138,7 @@ func floors() map[string]int {
 
 func dependencies() []dependency {
 	return []dependency{
+		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools"}, "operators' MCP servers are spoken to in one place"},
 		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
@@ -166,6 +174,7 @@ func dependencies() []dependency {
 		{"golang.org/x/sys", []string{"internal/a2ehost", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
 			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; cells without an " +
 				"engine are waited for by pidfd; folders that processes share have locks; attacks speak to the kernel"},
+		{"filippo.io/age", []string{"internal/vault"}, "one package encrypts what is kept"},
 		{"github.com/google/go-cmp", nil, "it compares in tests and panics by design"},
 		{"go.uber.org/goleak", nil, "it looks for leaks after tests"},
 		{"pgregory.net/rapid", nil, "it generates inputs for tests"},
