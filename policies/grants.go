@@ -29,12 +29,12 @@ func (n *narrowing) network(e *Effective) {
 			from = Caller
 		}
 	}
-	e.Choices = append(e.Choices, Choice{fieldNetwork, allowed(e.Network.Allow), from})
+	e.Choices = append(e.Choices, Choice{FieldNetwork, allowed(e.Network.Allow), from})
 }
 
 func (n *narrowing) cutNetwork(asked, granted []string, by, asker Party) {
 	if wish := covered(asked, asked); len(wish) != len(granted) {
-		n.clamp(Clamp{fieldNetwork, by, asker, allowed(wish), allowed(granted)})
+		n.clamp(Clamp{FieldNetwork, by, asker, allowed(wish), allowed(granted)})
 	}
 }
 
@@ -79,7 +79,7 @@ func (n *narrowing) llm(e *Effective) {
 		if wish.Inject == InjectFile && slices.Contains(permit, InjectBroker) {
 			granted = &LLM{Provider: wish.Provider, Model: wish.Model, Inject: InjectBroker}
 		}
-		n.clamp(Clamp{fieldInject, Operator, Skill, wish.Inject, granted.way()})
+		n.clamp(Clamp{FieldInject, Operator, Skill, wish.Inject, granted.way()})
 	}
 	e.LLM = granted
 	e.Choices = append(e.Choices, Choice{fieldLLM, granted.text(), from})
@@ -122,7 +122,7 @@ func checkGrants(party Party, p Policy) []*FieldError {
 	var found []*FieldError
 	for _, text := range p.Network.Allow {
 		if _, err := ParseHostPattern(text); err != nil {
-			found = append(found, &FieldError{fieldNetwork, party, err.Error()})
+			found = append(found, &FieldError{FieldNetwork, party, err.Error()})
 		}
 	}
 	if p.LLM != nil {

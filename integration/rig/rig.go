@@ -49,18 +49,24 @@ type Options struct {
 
 	Remember time.Duration // of what the engine said about images; 0: it is asked for each call
 
-	Warm warm.Options // of the pool of waiting cells; with a Max of 0 that of EnvWarm, else there is none
+	Warm   warm.Options          // of the pool of waiting cells; with a Max of 0 that of EnvWarm, else there is none
+	Leased func(sandbox.Sandbox) // is given each cell that waited before its call gets it; may be nil
 }
 
 // Rig is a supervisor and its parts.
 type Rig struct {
 	*executor.Supervisor
 	Driver *docker.Driver
-	Pool   *warm.Driver // nil without one
+	Cells  sandbox.Driver // what makes the cells: Driver, or that of EnvDriver
+	Pool   *warm.Driver   // nil without one
 
+	leases *leases
 	images *imagesdocker.Store
 	counts *counts
-	end    func() error
+	shoot  func(ctx context.Context, id string) error
+	end    func() error // of the driver oci
+
+	describe func(ctx context.Context, id string) ([]byte, error)
 }
 
 // New wires a rig. Its owner closes it.
@@ -92,15 +98,15 @@ func New(opts Options) (*Rig, error) {
 		DefaultImages: map[string]string{"python": PythonImage, "sh": PythonImage},
 		EmbedEvents:   true,
 	}
-	end := func() error { return nil }
-	if os.Getenv(EnvDriver) == "oci" {
-		if end, err = withoutEngine(&cfg, opts); err != nil {
+	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, describe: dockerInspect, end: func() error { return nil }}
+	if Engineless() {
+		if err := withoutEngine(r, &cfg, opts); err != nil {
 			return nil, errors.Join(err, store.Close(), driver.Close())
 		}
 	}
-	pool := newPool(opts, cfg.Driver)
-	if pool != nil {
-		cfg.Driver = pool
+	if r.Pool = newPool(opts, cfg.Driver); r.Pool != nil {
+		r.leases = &leases{Driver: r.Pool, ids: map[string]bool{}, leased: opts.Leased}
+		cfg.Driver = r.leases
 	}
 	if opts.Adjust != nil {
 		opts.Adjust(&cfg)
@@ -108,16 +114,15 @@ func New(opts Options) (*Rig, error) {
 	if cfg.Policy.Runtime == "" {
 		cfg.Policy.Runtime = cmp.Or(opts.Runtime, os.Getenv(EnvRuntime))
 	}
-	books := &counts{Observer: cfg.Observer}
-	if books.Observer == nil {
-		books.Observer = executor.Blind
+	r.counts = &counts{Observer: cfg.Observer}
+	if r.counts.Observer == nil {
+		r.counts.Observer = executor.Blind
 	}
-	cfg.Observer = books
-	supervisor, err := executor.New(cfg)
-	if err != nil {
-		return nil, errors.Join(err, end(), store.Close(), driver.Close())
+	cfg.Observer = r.counts
+	if r.Supervisor, err = executor.New(cfg); err != nil {
+		return nil, errors.Join(err, r.end(), store.Close(), driver.Close())
 	}
-	return &Rig{Supervisor: supervisor, Driver: driver, Pool: pool, images: store, counts: books, end: end}, nil
+	return r, nil
 }
 
 func newPool(opts Options, driver sandbox.Driver) *warm.Driver {

@@ -12,13 +12,6 @@ const (
 	engine   = "/hotcell-engine/engine"
 )
 
-// What this version cannot run. A skill that needs it is Blocked with these words.
-const (
-	whyNetwork = "network access (network.allow) is not available in this version; remove it, or set network: none"
-	whyLLM     = "access to a model (llm) is not available in this version; remove the key"
-	whySecrets = "secrets are not available in this version; remove the key"
-)
-
 // The kinds of processes. images.defaults has an image for python and sh; js and agent need none but the built-in one.
 const (
 	kindPython  = "python"
@@ -156,19 +149,6 @@ func inBundle(argv []string, has func(string) bool) []string {
 		}
 	}
 	return out
-}
-
-// checkSupported reports what the skill needs and this version lacks.
-func checkSupported(s *sidecar, r *report) {
-	if len(s.allow) > 0 {
-		r.at(fileSidecar, s.allowAt, "network.allow", SeverityError, CodeUnsupported, "%s", whyNetwork)
-	}
-	if s.llmAt != nil {
-		r.at(fileSidecar, s.llmAt, "llm", SeverityError, CodeUnsupported, "%s", whyLLM)
-	}
-	if s.secretsAt != nil {
-		r.at(fileSidecar, s.secretsAt, "secrets", SeverityError, CodeUnsupported, "%s", whySecrets)
-	}
 }
 
 // blockedWhy is the sentence for people: an unsupported feature as it stands, anything else with its place.

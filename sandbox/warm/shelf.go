@@ -18,7 +18,8 @@ type shelf struct {
 
 	demand   demand
 	members  []*member // oldest first
-	failures int       // in a row
+	coming   int       // cells that are started, and not ready yet
+	failures int       // since a call last got one of its cells
 	retry    time.Time // not before, after a failure
 }
 
@@ -42,6 +43,16 @@ func (s *shelf) outdates(old *shelf) bool {
 	return s.skill == old.skill && (s.bundle != old.bundle || s.image != old.image)
 }
 
+// lacks reports whether a cell should be started. After a failure one at a time is tried.
+func (s *shelf) lacks(now time.Time, idle time.Duration) bool {
+	return len(s.members)+s.coming < s.demand.want(now, idle) && !now.Before(s.retry) && (s.failures == 0 || s.coming == 0)
+}
+
+// worth is how many recent calls there are for each of the shelf's cells, with so many more.
+func (s *shelf) worth(now time.Time, more int) float64 {
+	return float64(s.demand.recent(now)) / float64(max(1, len(s.members)+s.coming+more))
+}
+
 // remove takes a member off, and reports whether it was there.
 func (s *shelf) remove(m *member) bool {
 	i := slices.Index(s.members, m)
@@ -52,8 +63,12 @@ func (s *shelf) remove(m *member) bool {
 	return true
 }
 
-// failed notes that a cell did not come up: the next try waits, twice as long each time, a minute at most.
+// failed notes that a cell did not come up, or was of no use: the next try waits, twice as long each time, a minute at most.
+// Several at once count as one.
 func (s *shelf) failed(now time.Time) {
+	if now.Before(s.retry) {
+		return
+	}
 	s.failures = min(s.failures+1, 7)
 	s.retry = now.Add(min(time.Second<<(s.failures-1), time.Minute))
 }
