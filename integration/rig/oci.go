@@ -20,25 +20,25 @@ import (
 const EnvDriver = "HOTCELL_DRIVER"
 
 // withoutEngine has a rig's cells made by the driver oci. Images are the engine's all the same, taken over when they are
-// first asked for. close removes all that was made.
-func withoutEngine(cfg *executor.Config, opts Options) (end func() error, err error) {
-	dir, err := os.MkdirTemp("", "hotcell-rig-")
+// first asked for. All of its files are in dir, which end removes.
+func withoutEngine(cfg *executor.Config, opts Options) (dir string, end func() error, err error) {
+	dir, err = os.MkdirTemp("", "hotcell-rig-")
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	store, err := layout.New(layout.Options{Dir: filepath.Join(dir, "images")})
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	driver, err := oci.New(oci.Options{
 		Instance: opts.Instance, DataDir: filepath.Join(dir, "data"), RunDir: filepath.Join(dir, "run"), Rootfs: store.Rootfs,
 		Log: opts.Log, Cgroup: opts.Cgroup,
 	})
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	cfg.Driver, cfg.Images = driver, saved{store}
-	return func() error { return errors.Join(driver.Close(), os.RemoveAll(dir)) }, nil
+	return dir, func() error { return errors.Join(driver.Close(), os.RemoveAll(dir)) }, nil
 }
 
 // saved takes images over from the engine.

@@ -40,6 +40,7 @@ type Options struct {
 	Skills   fs.FS                  // folders of skills, before the bundled ones; may be nil
 	Host     string                 // the engine; "" for the usual one
 	Instance string                 // "": "rig"
+	Driver   string                 // "docker" or "oci"; "": that of EnvDriver, else docker
 	Runtime  string                 // "": that of EnvRuntime, else the engine's default
 	Adjust   func(*executor.Config) // last word on the configuration; may be nil
 	Log      *slog.Logger
@@ -56,7 +57,9 @@ type Options struct {
 type Rig struct {
 	*executor.Supervisor
 	Driver *docker.Driver
-	Pool   *warm.Driver // nil without one
+	Pool   *warm.Driver   // nil without one
+	Cells  sandbox.Driver // what makes cells, behind the pool
+	Folder string         // where driver oci has its files, else ""
 
 	images *imagesdocker.Store
 	counts *counts
@@ -92,13 +95,14 @@ func New(opts Options) (*Rig, error) {
 		DefaultImages: map[string]string{"python": PythonImage, "sh": PythonImage},
 		EmbedEvents:   true,
 	}
-	end := func() error { return nil }
-	if os.Getenv(EnvDriver) == "oci" {
-		if end, err = withoutEngine(&cfg, opts); err != nil {
+	end, folder := func() error { return nil }, ""
+	if cmp.Or(opts.Driver, os.Getenv(EnvDriver)) == "oci" {
+		if folder, end, err = withoutEngine(&cfg, opts); err != nil {
 			return nil, errors.Join(err, store.Close(), driver.Close())
 		}
 	}
-	pool := newPool(opts, cfg.Driver)
+	cells := cfg.Driver
+	pool := newPool(opts, cells)
 	if pool != nil {
 		cfg.Driver = pool
 	}
@@ -117,7 +121,9 @@ func New(opts Options) (*Rig, error) {
 	if err != nil {
 		return nil, errors.Join(err, end(), store.Close(), driver.Close())
 	}
-	return &Rig{Supervisor: supervisor, Driver: driver, Pool: pool, images: store, counts: books, end: end}, nil
+	return &Rig{
+		Supervisor: supervisor, Driver: driver, Pool: pool, Cells: cells, Folder: folder, images: store, counts: books, end: end,
+	}, nil
 }
 
 func newPool(opts Options, driver sandbox.Driver) *warm.Driver {
