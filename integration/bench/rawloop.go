@@ -3,15 +3,18 @@ package main
 import (
 	"context"
 	"errors"
+	"os/exec"
 	"sync"
 	"time"
 )
 
 // rawLoop serves calls with started processes and nothing else. It works as hotcell does: a call that finds a process that
-// waits takes it, one that finds none starts its own; one goroutine starts the next ones ahead, at most [places]; what has
-// served is removed in the background, and each caller has at most one removal outstanding.
+// waits takes it, one that finds none starts its own; one goroutine starts the next ones ahead, as
+// many as hotcell had waiting; what has served is removed in the background, and each caller has at most one removal
+// outstanding.
 type rawLoop struct {
 	start starter
+	stock int
 	ahead chan *peer // nil: nothing is started ahead
 	room  chan struct{}
 	stop  context.CancelFunc
@@ -29,7 +32,10 @@ func (b *bench) loop(l sustained, at int) (work, error) {
 	if l.flavor == onOCI {
 		start = b.yard.bundles(framesSkill)
 	}
-	r := &rawLoop{start: start, removing: make(chan struct{}, at)}
+	r := &rawLoop{start: start, stock: 1, removing: make(chan struct{}, at)}
+	if s := b.yard.sites[siteKey{l.flavor, true}]; s != nil {
+		r.stock = max(r.stock, s.stock)
+	}
 	return work{
 		before: func(ctx context.Context) error {
 			p, err := start(ctx) // learns what the cells look like
@@ -40,12 +46,12 @@ func (b *bench) loop(l sustained, at int) (work, error) {
 				return err
 			}
 			r.fill(ctx)
-			return await(ctx, func() bool { return len(r.ahead) == places || r.err() != nil })
+			return r.full(ctx)
 		},
 		call: r.call,
-		after: func(context.Context) error {
+		after: func(ctx context.Context) error {
 			r.ending.Wait()
-			return r.err()
+			return r.full(ctx)
 		},
 		clean: r.clean,
 	}, nil
@@ -53,10 +59,10 @@ func (b *bench) loop(l sustained, at int) (work, error) {
 
 // fill starts processes ahead until the loop is drained.
 func (r *rawLoop) fill(ctx context.Context) {
-	r.ahead, r.room = make(chan *peer, places), make(chan struct{}, places)
+	r.ahead, r.room = make(chan *peer, r.stock), make(chan struct{}, r.stock)
 	filling, cancel := context.WithCancel(ctx)
 	r.stop = cancel
-	for range places {
+	for range r.stock {
 		r.room <- struct{}{}
 	}
 	r.filling.Go(func() {
@@ -77,6 +83,11 @@ func (r *rawLoop) fill(ctx context.Context) {
 			r.ahead <- p
 		}
 	})
+}
+
+// full waits until as many processes wait as can.
+func (r *rawLoop) full(ctx context.Context) error {
+	return errors.Join(await(ctx, func() bool { return len(r.ahead) == cap(r.ahead) || r.err() != nil }), r.err())
 }
 
 func (r *rawLoop) call(ctx context.Context) error {
@@ -114,7 +125,10 @@ func (r *rawLoop) clean(ctx context.Context) error {
 	r.stop()
 	r.filling.Wait()
 	for len(r.ahead) > 0 {
-		r.fail((<-r.ahead).end(ctx))
+		var unasked *exec.ExitError // without a request that is how they end
+		if err := (<-r.ahead).end(ctx); err != nil && !errors.As(err, &unasked) {
+			r.fail(err)
+		}
 	}
 	return r.err()
 }

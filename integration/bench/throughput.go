@@ -87,11 +87,12 @@ func passes(short bool) int {
 type work struct {
 	before func(ctx context.Context) error // makes the beginning the same for all; not measured
 	call   func(ctx context.Context) error
-	after  func(ctx context.Context) error // waits for what calls left; measured
+	after  func(ctx context.Context) error // until all is as it was before, with as many cells that wait; measured
 	clean  func(ctx context.Context) error // removes what was not used
 }
 
-// pace is how many calls a second a load serves, its clean-up included.
+// pace is how many calls a second are served, with the cells that take the place of those that waited and the end of those
+// that were used.
 func (b *bench) pace(ctx context.Context, make func() (work, error), at int) (rate float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*limit)
 	defer cancel()
@@ -136,32 +137,43 @@ func (b *bench) served(l sustained) (work, error) {
 	if err != nil {
 		return work{}, err
 	}
-	return work{
-		before: func(ctx context.Context) error {
-			if !l.warm {
-				return s.settle(ctx)
-			}
-			return s.full(ctx, framesSkill)
-		},
+	serve := work{
+		before: s.settle,
 		call: func(ctx context.Context) error {
 			_, err := s.call(ctx, framesSkill)
 			return err
 		},
 		after: s.settle,
 		clean: func(context.Context) error { return nil },
-	}, nil
-}
-
-// full waits until as many cells wait for a skill as ever will, with a burst of calls if need be.
-func (s *site) full(ctx context.Context, skill string) error {
-	if len(s.Pool.Waiting(names[skill])) < places {
-		err := together(ctx, places, places, func(ctx context.Context) error {
-			_, err := s.call(ctx, skill)
-			return err
-		})
-		if err != nil {
+	}
+	if l.warm {
+		serve.before = func(ctx context.Context) (err error) {
+			s.stock, err = s.full(ctx, framesSkill)
 			return err
 		}
+		serve.after = func(ctx context.Context) error {
+			return await(ctx, func() bool { return s.busy.Load() == 0 && len(s.Pool.Waiting(names[framesSkill])) >= s.stock })
+		}
 	}
-	return await(ctx, func() bool { return s.busy.Load() == 0 && len(s.Pool.Waiting(names[skill])) >= places })
+	return serve, nil
+}
+
+// full makes a burst of calls and waits until as many cells wait for the next one as hotcell then thinks right. It returns
+// how many these are.
+func (s *site) full(ctx context.Context, skill string) (int, error) {
+	err := together(ctx, places, places, func(ctx context.Context) error {
+		_, err := s.call(ctx, skill)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	have, since := 0, time.Now()
+	err = await(ctx, func() bool {
+		if n := len(s.Pool.Waiting(names[skill])); n != have || n == 0 || s.busy.Load() > 0 {
+			have, since = n, time.Now()
+		}
+		return have == places || time.Since(since) > time.Second
+	})
+	return have, err
 }

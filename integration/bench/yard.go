@@ -34,7 +34,7 @@ func (f flavor) String() string {
 	return f.driver
 }
 
-// places is how many cells wait at most, in hotcell and in the raw loops.
+// places is how many cells wait at most.
 const places = 8
 
 // yard holds the supervisors of a run. Each is wired when it is first asked for, as hotcell is: with a journal, with locks,
@@ -58,6 +58,7 @@ type site struct {
 	log    *store.Store
 	busy   atomic.Int64 // cells of calls that are not destroyed
 	called map[string]bool
+	stock  int // cells that waited at the beginning of the last load
 }
 
 func newYard(runner string) *yard { return &yard{runner: runner, sites: map[siteKey]*site{}} }
