@@ -105,6 +105,7 @@ func sections() []section {
 		{"warm", "a call whose cell waits, and the floors below it", warmSection},
 		{"cold", "a call in a cell of its own, and what it takes without hotcell", coldSection},
 		{"throughput", "calls per second, with so many callers at a time", throughputSection},
+		{"relay", "how fast what a cell says is checked, numbered and delivered", relaySection},
 	}
 }
 

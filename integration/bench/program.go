@@ -27,8 +27,6 @@ print('{"type":"skill/event","kind":"status","data":{"message":"here"}}', flush=
 time.sleep(600)
 `
 
-const flooding = "pass\n"
-
 // The skills: an image that speaks the wall itself, a Python that is started when its call comes, one that has been started
 // ahead, and one whose import takes long.
 const (
