@@ -14,6 +14,7 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/cleanup"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/policies"
 	"github.com/hotcell/hotcell/policies/compile"
@@ -25,11 +26,13 @@ const expiry = 5 * time.Minute
 
 // cell is a sandbox that has started, with what belongs to it until it is destroyed.
 type cell struct {
-	name  string
-	box   sandbox.Sandbox
-	stdio sandbox.Stdio
-	lines *wall.Writer
-	undo  cleanup.Step // gives back what the cell held, once it is destroyed
+	name   string
+	box    sandbox.Sandbox
+	waited bool // it was started ahead of its call
+	stdio  sandbox.Stdio
+	mouth  *mouth
+	lines  *wall.Writer // into its mouth
+	undo   cleanup.Step // gives back what the cell held, once it is destroyed
 
 	ctx    context.Context // ends when the cell is destroyed
 	cancel context.CancelFunc
@@ -38,11 +41,25 @@ type cell struct {
 	lost   error // the engine did not say
 }
 
-// blueprint is what a cell is to be, before it is anybody's: its workload has no user id yet.
+// blueprint is what a cell is to be, before it is anybody's: its workload has no user id and no token yet.
 type blueprint struct {
 	eff  policies.Effective
 	work compile.Workload
 	key  string // under which equal cells wait; "" if none may
+}
+
+// of is the workload of one cell: with its own user id and, wherever [compile.AnyToken] stands for it, its own token. Nothing
+// else is kept of the call that it was drawn for: cells are made of it for calls to come.
+func (b *blueprint) of(s *Supervisor, uid uint32, adjust func(*compile.Workload)) compile.Workload {
+	work := b.work
+	work.UID = uid
+	adjust(&work)
+	token := s.token(compile.Name(work))
+	work.Env = slices.Clone(work.Env)
+	for i, entry := range work.Env {
+		work.Env[i] = strings.ReplaceAll(entry, compile.AnyToken, token)
+	}
+	return work
 }
 
 // draw pins the image, and knows then what the cell is.
@@ -56,6 +73,9 @@ func (s *Supervisor) draw(ctx context.Context, c *call, p *plan, arch string) (*
 		return nil, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
 	}
 	b := &blueprint{eff: p.policy, work: s.workload(c, p, img, runner)}
+	if b.work.Engine, err = s.engine(p.skill, arch); err != nil {
+		return nil, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
+	}
 	if b.key, err = s.keys.of(b); err != nil {
 		return nil, uncompiled(p, err)
 	}
@@ -74,8 +94,20 @@ func (s *Supervisor) workload(c *call, p *plan, img images.Image, runner sandbox
 		OS:      img.OS, Arch: img.Arch, Entrypoint: img.Entrypoint, Cmd: img.Cmd,
 		Command: p.skill.Run.Command, Frames: p.skill.Run.Frames, Prestart: p.skill.Run.Prestart,
 		Bundle: sandbox.Tree{Name: "bundle", Digest: p.skill.Bundle.Digest, Target: wall.DirSkill, FS: p.skill.Bundle.FS},
-		Runner: runner,
+		Runner: runner, Ports: p.grants.ports, Env: p.grants.env(),
 	}
+}
+
+// engine is what runs the skills that have no interpreter in their image.
+func (s *Supervisor) engine(skill *skills.Skill, arch string) (sandbox.Tree, error) {
+	kind := skill.Run.Kind
+	if kind != kindAgent && kind != kindJS {
+		return sandbox.Tree{}, nil
+	}
+	if s.cfg.Engine == nil {
+		return sandbox.Tree{}, fmt.Errorf("skill %q is of kind %s, and this hotcell was built without the engine that runs those", skill.Name, kind)
+	}
+	return s.cfg.Engine(arch)
 }
 
 // start leases a cell that waits, or makes one and starts it, all before the deadline. On failure nothing of it is left, or
@@ -83,7 +115,8 @@ func (s *Supervisor) workload(c *call, p *plan, img images.Image, runner sandbox
 func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, undo *cleanup.Stack) (*cell, *a2e.Error) {
 	began := time.Now()
 	box, name := s.lease(b)
-	if box == nil {
+	waited := box != nil
+	if !waited {
 		var fail *a2e.Error
 		if box, name, fail = s.create(ctx, p, b, undo); fail != nil {
 			return nil, fail
@@ -92,7 +125,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
 	s.note(c)
-	cl := &cell{name: name, box: box, undo: undo.Release(), exited: make(chan struct{})}
+	cl := &cell{name: name, box: box, waited: waited, undo: undo.Release(), exited: make(chan struct{})}
 	cl.ctx, cl.cancel = context.WithCancel(s.base)
 	if err := box.Start(ctx); err != nil {
 		f := facts{}
@@ -102,7 +135,8 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 		return nil, s.startFailureOf(ctx, p, err, f.Kernel)
 	}
 	cl.stdio = box.Stdio()
-	cl.lines = wall.NewWriter(cl.stdio.Stdin)
+	cl.mouth = newMouth(cl.stdio.Stdin)
+	cl.lines = wall.NewWriter(cl.mouth)
 	s.tidying.Go(func() { s.observe(cl) })
 	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr) })
 	s.watch.Phase("start", time.Since(began))
@@ -116,9 +150,7 @@ func (s *Supervisor) create(ctx context.Context, p *plan, b *blueprint, undo *cl
 		return nil, "", a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonInternal).Transient()
 	}
 	undo.Add("user id", func(context.Context) error { release(); return nil })
-	work := b.work
-	work.UID = uid
-	spec, err := compile.Compile(b.eff, work)
+	spec, err := compile.Compile(b.eff, b.of(s, uid, func(*compile.Workload) {}))
 	if err != nil {
 		return nil, "", uncompiled(p, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/policies"
 	"github.com/hotcell/hotcell/sandbox"
@@ -21,6 +22,14 @@ type Config struct {
 	// Runner returns the file tree that holds the runner for an engine's architecture ("amd64", "arm64"). The file is
 	// named "runner" and the tree's target is [wall.DirRunner].
 	Runner func(arch string) (sandbox.Tree, error)
+
+	// Engine returns the file tree that holds the engine for an architecture, which cells of the kinds js and agent have
+	// beside the runner. The file is named "engine" and the tree's target is [wall.DirEngine]. Nil: there is none.
+	Engine func(arch string) (sandbox.Tree, error)
+
+	// Services are what calls may use outside of their cells. Each is asked about each call, in this order.
+	Services []service.Service
+	Models   bool // one of Services decides about a caller's llm_override; where none does, it is refused
 
 	Policy        policies.Policy        // the operator's
 	Pull          images.PullPolicy      // missing

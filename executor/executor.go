@@ -25,6 +25,7 @@ type Supervisor struct {
 	uids    *uids
 	keys    *keys
 	gate    *gate
+	secret  []byte // of which the tokens of cells are made
 
 	held   *held
 	reaper *reaper
@@ -57,7 +58,7 @@ func New(cfg Config) (*Supervisor, error) {
 	s := &Supervisor{
 		cfg: cfg, log: cfg.Log, watch: cfg.Observer, journal: cfg.Journal, calls: newRegistry(), uids: newUIDs(cfg.RunDir),
 	}
-	s.gate, s.keys = newGate(s), newKeys(cfg.Driver)
+	s.gate, s.keys, s.secret = newGate(s), newKeys(cfg.Driver), newSecret()
 	s.held, s.reaper = newHeld(s.tellPoisoned), newReaper()
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	return s, nil
@@ -91,14 +92,13 @@ func (s *Supervisor) Run(ctx context.Context, who a2e.Caller, req *a2e.CallReque
 		c.deafen = stop
 		earlier, fail := s.accept(c)
 		if fail == nil && earlier == nil {
-			earlier, fail = s.remember(c)
+			var answer *a2e.CallResponse
+			if answer, earlier, fail = s.serve(life, c, inputs, w); answer != nil {
+				return answer
+			}
 		}
-		switch {
-		case fail != nil:
+		if fail != nil {
 			return refusal(c, fail)
-		case earlier == nil:
-			defer s.serving.Done()
-			return s.serve(life, c, inputs, w)
 		}
 		if answer := earlier.await(ctx); answer != nil {
 			return answer
@@ -120,7 +120,7 @@ func newCall(who a2e.Caller, req *a2e.CallRequest, listener context.Context, can
 	}
 	id := ulid.Make().String()
 	return &call{
-		id: id, req: &own, who: who, accepted: now, listener: listener, cancel: cancel, done: make(chan struct{}),
+		id: id, req: &own, override: ownOverride(req.LLMOverride), who: who, accepted: now, listener: listener, cancel: cancel, done: make(chan struct{}),
 		key: key{who.Principal, who.Agent, own.ID}, digest: req.Digest(),
 		view: control.Call{
 			ID: id, ReqID: own.ID, Skill: own.Name, Principal: who.Principal, Agent: who.Agent, Door: who.Door,

@@ -69,7 +69,7 @@ func TestRefusalsBeforeACell(t *testing.T) {
 	}{
 		{name: "unknown", req: req("fere"), want: "unknown_skill/", says: `did you mean "free"`},
 		{name: "archived", req: req("gone"), want: "unknown_skill/"},
-		{name: "blocked", req: req("locked"), want: "runtime_error/blocked", says: "secrets"},
+		{name: "blocked", req: req("locked"), want: "runtime_error/blocked", says: "status: Blocked"},
 		{name: "missing argument", req: req("echo-text"), want: "schema_violation/", says: "text"},
 		{name: "too large", req: &a2e.CallRequest{Name: "free", Arguments: map[string]any{"x": strings.Repeat("x", 9<<20)}}, want: "schema_violation/", says: "hand large data in as a file"},
 		{name: "timeout of 0", req: timed("free", 0), want: "schema_violation/", says: "timeout"},

@@ -33,11 +33,14 @@ func (s *Supervisor) follow(ctx context.Context, c *call, cl *cell, r *relay.Rel
 			}
 			return f
 		case err := <-handed:
+			handed = nil
+			if errors.Is(err, errUntouched) && r.Lines() > 1 {
+				continue // it speaks all the same: what it says tells why
+			}
 			if err != nil {
 				f.Input = err
 				return f
 			}
-			handed = nil
 		case <-exited:
 			exited, grace, heard = nil, time.After(streamGrace), r.Lines()
 			f.see(cl)

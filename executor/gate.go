@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/policies"
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -79,7 +80,7 @@ func (g *gate) ask(q *question) {
 	g.queue = admission.New(admission.Options{Cells: cells, Memory: memory, Waiting: cfg.MaxQueue, Depth: cfg.Observer.QueueDepth})
 }
 
-// admit waits for a share of the host, at most the queue's time-out.
+// admit waits for a share of the host, at most the queue's time-out. A call within a call waits for none.
 func (s *Supervisor) admit(ctx context.Context, c *call, memory int64) (*admission.Ticket, sandbox.Capabilities, *a2e.Error) {
 	wait, cancel := context.WithTimeout(ctx, s.cfg.QueueTimeout)
 	defer cancel()
@@ -92,7 +93,13 @@ func (s *Supervisor) admit(ctx context.Context, c *call, memory int64) (*admissi
 	case err != nil:
 		return nil, caps, s.engineError(err)
 	}
-	ticket, err := queue.Acquire(wait, c.who.Principal, memory)
+	nested := len(service.Chain(ctx)) > 0
+	var ticket *admission.Ticket
+	if nested {
+		ticket, err = queue.Beside(memory)
+	} else {
+		ticket, err = queue.Acquire(wait, c.who.Principal, memory)
+	}
 	if err == nil {
 		return ticket, caps, nil
 	}
@@ -101,6 +108,9 @@ func (s *Supervisor) admit(ctx context.Context, c *call, memory int64) (*admissi
 	case errors.As(err, &large):
 		return nil, caps, a2e.Errorf(a2e.RuntimeError, "the skill reserves %s of memory, and all cells together may have %s (sandbox.max_memory)",
 			policies.Bytes(large.Asked), policies.Bytes(large.Budget)).Because(a2e.ReasonUnsupported)
+	case errors.Is(err, admission.ErrBusy):
+		return nil, caps, a2e.Errorf(a2e.RuntimeError, "no cell or memory is free for a call within a call, which can't wait for one: the call around it holds its own").
+			Because(a2e.ReasonQueueFull).Transient()
 	case errors.Is(err, admission.ErrFull):
 		return nil, caps, a2e.Errorf(a2e.RuntimeError, "%d calls wait already", s.cfg.MaxQueue).Because(a2e.ReasonQueueFull).Transient()
 	case ctx.Err() != nil:

@@ -12,13 +12,17 @@ import (
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
-// handIn writes the input files and then the request to the cell, in the background: a cell that does not read must not
-// hold up its own deadline. The channel yields nil once all is written or the cell has gone, or what went wrong on this
-// side.
+// handIn writes the lease, the input files and then the request to the cell, in the background: a cell that does not read
+// must not hold up its own deadline. The channel yields nil once all is written or the cell has gone, [errUntouched] when it
+// had waited and took nothing, or what went wrong on this side.
 func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inputs fs.FS) <-chan error {
 	handed := make(chan error, 1)
+	lease := p.grants.lease // of this cell: another one gets another
 	s.tidying.Go(func() {
-		err := sendFiles(cl.lines, inputs)
+		err := sendLease(cl.lines, lease)
+		if err == nil {
+			err = sendFiles(cl.lines, inputs)
+		}
 		if err == nil {
 			err = sendRequest(ctx, cl.lines, c, p)
 		}
@@ -26,6 +30,9 @@ func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inp
 		if errors.As(err, &gone) {
 			s.log.Debug("a cell stopped reading", "call", c.id, "error", err)
 			err = nil // its output says why
+			if cl.waited && cl.mouth.untouched() {
+				err = errUntouched
+			}
 		}
 		handed <- err
 	})
@@ -36,6 +43,17 @@ func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inp
 type wallError struct{ err error }
 
 func (e *wallError) Error() string { return "write to the cell: " + e.err.Error() }
+
+// sendLease writes the lease, where the call has one.
+func sendLease(lines *wall.Writer, lease []byte) error {
+	if lease == nil {
+		return nil
+	}
+	if err := lines.Line(lease); err != nil {
+		return &wallError{err}
+	}
+	return nil
+}
 
 // sendRequest writes the request with the time that is left.
 func sendRequest(ctx context.Context, lines *wall.Writer, c *call, p *plan) error {

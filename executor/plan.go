@@ -18,17 +18,18 @@ type plan struct {
 	skill     *skills.Skill
 	arguments map[string]any // the call's, over the skill's defaults, valid
 	policy    policies.Effective
+	grants    *grants
 }
 
-// plan resolves the skill, validates the arguments and narrows the policy.
-func (s *Supervisor) plan(c *call) (*plan, *a2e.Error) {
+// plan resolves the skill, validates the arguments, narrows the policy and has the services grant what it allows. Who gets a
+// plan revokes its grants.
+func (s *Supervisor) plan(ctx context.Context, c *call) (*plan, *a2e.Error) {
 	skill, fail := s.find(c.req.Name)
+	if fail == nil {
+		fail = s.decideOverride(c)
+	}
 	if fail != nil {
 		return nil, fail
-	}
-	if c.req.LLMOverride != nil {
-		return nil, a2e.Errorf(a2e.Unauthorized, "llm_override: no model provider is configured, so provider %q is not approved",
-			clip(c.req.LLMOverride.ProviderName, 80))
 	}
 	arguments, err := skill.Arguments(c.req.Arguments)
 	if err != nil {
@@ -46,7 +47,11 @@ func (s *Supervisor) plan(c *call) (*plan, *a2e.Error) {
 		return nil, a2e.Errorf(a2e.RuntimeError, "skill %q: %w", skill.Name, err).Because(a2e.ReasonUnsupported)
 	}
 	p := &plan{skill: skill, arguments: arguments, policy: policy}
-	return p, checkSize(c, p)
+	if fail := checkSize(c, p); fail != nil {
+		return nil, fail
+	}
+	p.grants, fail = s.grant(ctx, c, p)
+	return p, fail
 }
 
 // checkSize makes sure that the request fits where the cell keeps it: one line no longer than limits.output, and a file on
@@ -95,7 +100,7 @@ func (s *Supervisor) find(name string) (*skills.Skill, *a2e.Error) {
 func (s *Supervisor) image(ctx context.Context, skill *skills.Skill) (images.Image, *a2e.Error) {
 	ref := skill.Run.Image
 	if ref == "" {
-		ref = s.cfg.DefaultImages[skill.Run.Kind]
+		ref = images.Default(s.cfg.DefaultImages, skill.Run.Kind)
 	}
 	if ref == "" {
 		return images.Image{}, a2e.Errorf(a2e.RuntimeError, "skill %q names no image and there is no default for %q: set run.image, or images.defaults in the configuration",

@@ -26,12 +26,14 @@ type call struct {
 	key      key
 	digest   string
 	req      *a2e.CallRequest
+	override *a2e.LLMConfig // the caller's, with its credentials, until the call ends; they are kept nowhere else
 	who      a2e.Caller
 	accepted time.Time
 	listener context.Context // ends when nobody listens to events any more, and not when the call is cancelled
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed once answer stands
 
+	taking    *taking            // how the journal takes it
 	deafen    context.CancelFunc // ends listener
 	delivered <-chan struct{}    // closed once the listener has every event; nil without a cell
 	taken     atomic.Int64       // events that the listener took

@@ -113,7 +113,7 @@ func catalog(t testing.TB) skills.Catalog {
 	add("patient", "")
 	add("framed", "run: {image: img, frames: true, command: [/speak]}\n")
 	add("gone", "status: Archived\n")
-	add("locked", "secrets: [TOKEN]\n")
+	add("locked", "status: Blocked\n")
 	lib, err := skills.Load([]skills.Source{{Label: "project", FS: dir, Path: "test"}}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -61,9 +61,9 @@ func (k *keys) of(b *blueprint) (string, error) {
 // fingerprint tells apart what compiles to specs with different keys. The content of a tree is its digest, and of an image
 // its id.
 func fingerprint(eff policies.Effective, w compile.Workload) string {
-	return fmt.Sprintf("%+v %q %q %q %q %q %q %q %q %q %q %q %t %t %q %q",
+	return fmt.Sprintf("%+v %q %q %q %q %q %q %q %q %q %q %q %t %t %q %+v %q",
 		eff.Limits, eff.Runtime, eff.Network.Allow, w.Skill, w.Instance, w.Image.ID, w.Image.Env, w.Image.Volumes, w.OS+" "+w.Arch,
-		w.Entrypoint, w.Cmd, w.Command, w.Frames, w.Prestart, w.Env, []string{w.Bundle.Digest, w.Runner.Digest})
+		w.Entrypoint, w.Cmd, w.Command, w.Frames, w.Prestart, w.Env, w.Ports, []string{w.Bundle.Digest, w.Runner.Digest, w.Engine.Digest})
 }
 
 // lease returns a cell that waits for a call like this one, and its name; nil where none does.
@@ -92,10 +92,9 @@ func (s *Supervisor) again(b *blueprint) func(time.Duration) (*sandbox.Spec, fun
 		if err != nil {
 			return nil, nil, err
 		}
-		work := b.work
-		work.UID, work.Waits, work.CallID = uid, true, ulid.Make().String()
-		work.Expires = time.Now().Add(wait + policies.MaxTimeout + expiry)
-		spec, err := compile.Compile(b.eff, work)
+		spec, err := compile.Compile(b.eff, b.of(s, uid, func(w *compile.Workload) {
+			w.Waits, w.CallID, w.Expires = true, ulid.Make().String(), time.Now().Add(wait+policies.MaxTimeout+expiry)
+		}))
 		if err != nil {
 			release()
 			return nil, nil, err

@@ -59,7 +59,3 @@ type Store interface {
 	// Resolve returns the pinned image behind ref, fetching it if the policy says so. It fails with *UnavailableError.
 	Resolve(ctx context.Context, ref string, pull PullPolicy) (Image, error)
 }
-
-// Builtin names the image of skills that bring no program but the engine's: empty, and always there. Each [Store] makes it
-// itself the first time it is asked for it.
-const Builtin = "hotcell/builtin:1"

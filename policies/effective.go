@@ -1,10 +1,6 @@
 package policies
 
-import (
-	"slices"
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // effective puts together what was decided.
 func (n *narrowing) effective() Effective {
@@ -17,31 +13,12 @@ func (n *narrowing) effective() Effective {
 	}
 	e.Limits, e.Timeout = amounts.Limits, amounts.Timeout
 	n.network(&e)
+	n.llm(&e)
+	n.secrets(&e)
 	n.runtime(&e)
 	n.writes(&e)
 	e.Clamps = n.clamps
 	return e
-}
-
-// network keeps what skill and call ask for. An operator's list alone asks for nothing.
-func (n *narrowing) network(e *Effective) {
-	from := Default
-	for _, asks := range []struct {
-		party Party
-		allow []string
-	}{{Skill, n.skill.Network.Allow}, {Caller, n.call.Network.Allow}} {
-		if len(asks.allow) > 0 {
-			from = asks.party
-			e.Network.Allow = append(e.Network.Allow, asks.allow...)
-		}
-	}
-	slices.Sort(e.Network.Allow)
-	e.Network.Allow = slices.Compact(e.Network.Allow)
-	value := "none"
-	if len(e.Network.Allow) > 0 {
-		value = "allow " + strings.Join(e.Network.Allow, " ")
-	}
-	e.Choices = append(e.Choices, Choice{fieldNetwork, value, from})
 }
 
 // runtime is the operator's; nobody below may pick one, since it could be a weaker one.

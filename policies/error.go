@@ -12,8 +12,9 @@ type FieldError struct {
 // Error names the field, the party and the problem.
 func (e *FieldError) Error() string { return fmt.Sprintf("%s (%s): %s", e.Field, e.Party, e.Problem) }
 
-// Check returns what is wrong with what one party states, in the order of reports: amounts below their floors, and a
-// skill's sizes that do not fit into its own memory. [Narrow] refuses a policy of which Check says anything.
+// Check returns what is wrong with what one party states, in the order of reports: amounts below their floors, a skill's
+// sizes that do not fit into its own memory, patterns of hosts and names that are none. [Narrow] refuses a policy of which
+// Check says anything.
 func Check(party Party, p Policy) []*FieldError {
 	var found []*FieldError
 	for _, f := range append(limitFields(), timeoutField()) {
@@ -26,7 +27,7 @@ func Check(party Party, p Policy) []*FieldError {
 			found = append(found, e)
 		}
 	}
-	return found
+	return append(found, checkGrants(party, p)...)
 }
 
 // Excess returns what of a party's policy is cut to what this program allows at most, whatever the others state.

@@ -14,13 +14,16 @@ type field struct {
 	format        func(int64) string
 }
 
-// The names of the fields, as reports have them.
+// The names of the fields, as reports have them. Those that are exported are what a call may use outside of its cell.
 const (
 	fieldMemory    = "limits.memory"
 	fieldWorkspace = "limits.workspace"
 	fieldOut       = "limits.out"
 	fieldTimeout   = "timeout"
-	fieldNetwork   = "network"
+	FieldNetwork   = "network"
+	fieldLLM       = "llm"
+	FieldInject    = "llm.inject"
+	fieldSecrets   = "secrets"
 	fieldRuntime   = "runtime"
 	fieldWrites    = "writes"
 )

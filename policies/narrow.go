@@ -11,11 +11,11 @@ import (
 // default when a call asks for it and the skill states none. Workspace and out are cut further so that they fit into the
 // memory. Each cut of a stated wish is in Clamps.
 //
-// The runtime is the operator's choice alone. A network is what skill and call ask for, since an operator's list permits
-// but does not ask. Writes is what the skill asks for.
+// The runtime is the operator's choice alone. A network is what the skill asks for and a pattern of the operator's covers,
+// since an operator's list permits but does not ask; no list permits nothing. A model is what the skill asks for, in a way
+// that the operator permits. Writes and secrets are what the skill asks for.
 //
-// The error is a *[FieldError], the first of [Check]: an amount below its floor, or a skill's workspace and out that do not
-// fit into the skill's own memory.
+// The error is a *[FieldError], the first of [Check].
 func Narrow(operator, skill, call Policy) (Effective, error) {
 	for _, stated := range []struct {
 		party  Party

@@ -303,8 +303,10 @@ func TestNarrowOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := policies.Effective{
-		Runtime: "runsc", Network: policies.Network{Allow: []string{"a:1", "b:1"}},
+		Runtime: "runsc",
 		Clamps: []policies.Clamp{
+			{Field: "network", By: policies.Operator, Asker: policies.Skill, Asked: "a:1 b:1", Granted: "a:1"},
+			{Field: "network", By: policies.Skill, Asker: policies.Caller, Asked: "b:1", Granted: "none"},
 			{Field: "runtime", By: policies.Operator, Asker: policies.Skill, Asked: "runc", Granted: "runsc"},
 			{Field: "writes", By: policies.Skill, Asker: policies.Caller, Asked: "true", Granted: "false"},
 		},
@@ -329,6 +331,7 @@ func TestExplain(t *testing.T) {
 			Limits:  policies.Limits{Memory: 1024 * mi, Workspace: 200 * mi, PIDs: 128},
 			Runtime: "x\x1b[31m\n", Writes: true,
 			Network: policies.Network{Allow: []string{"api.example.org:443"}},
+			LLM:     &policies.LLM{Model: "small", Inject: policies.InjectFile}, Secrets: []string{"B", "A"},
 		},
 		policies.Policy{Timeout: 30 * time.Second})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/policies"
 )
@@ -63,7 +64,7 @@ func (a *app) explain(name, timeout string, asJSON, spec bool) error {
 	}
 	image := skill.Run.Image
 	if image == "" {
-		image = cfg.Images.Defaults[skill.Run.Kind]
+		image = images.Default(cfg.Images.Defaults, skill.Run.Kind)
 	}
 	switch {
 	case spec:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/policies"
@@ -124,7 +125,7 @@ func (a *app) showSkill(name string, asJSON bool) error {
 	}
 	image := skill.Run.Image
 	if image == "" {
-		image = cfg.Images.Defaults[skill.Run.Kind]
+		image = images.Default(cfg.Images.Defaults, skill.Run.Kind)
 	}
 	s := shown{
 		Definition: skill.Definition(), Path: skill.Path, Why: skill.BlockedWhy,

@@ -7,8 +7,12 @@ import (
 	"sync"
 )
 
-// ErrFull: as many calls wait as may.
-var ErrFull = errors.New("the queue is full")
+var (
+	// ErrFull: as many calls wait as may.
+	ErrFull = errors.New("the queue is full")
+	// ErrBusy: what may be held beside the cells is held, or the memory is.
+	ErrBusy = errors.New("no share is free")
+)
 
 // TooLargeError says that a request could not be admitted even if nothing else ran.
 type TooLargeError struct{ Asked, Budget int64 } // bytes
@@ -32,6 +36,7 @@ type Queue struct {
 
 	mu      sync.Mutex
 	cells   int
+	beside  int // shares that [Queue.Beside] handed out
 	memory  int64
 	waiting int
 	lanes   []*lane // principals with waiters, in the order of their turns
@@ -65,10 +70,27 @@ func (q *Queue) Acquire(ctx context.Context, principal string, memory int64) (*T
 	case <-ctx.Done():
 		if !q.leave(principal, w) { // admitted in the same moment: give it back
 			<-w.admitted
-			q.release(memory)
+			q.release(&q.cells, memory)
 		}
 		return nil, ctx.Err()
 	}
+}
+
+// Beside takes a share for a call that is made within an admitted one: beside the limit of cells and past all who wait, but
+// at once or not at all. Whoever asks holds a share already, and would wait for others who do the same. As many such shares
+// are handed out as there are cells; memory is counted as ever. It fails with [ErrBusy] or a [*TooLargeError].
+func (q *Queue) Beside(memory int64) (*Ticket, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case memory > q.opts.Memory:
+		return nil, &TooLargeError{Asked: memory, Budget: q.opts.Memory}
+	case q.beside >= q.opts.Cells || q.memory+memory > q.opts.Memory:
+		return nil, ErrBusy
+	}
+	q.beside++
+	q.memory += memory
+	return &Ticket{q: q, memory: memory, beside: true}, nil
 }
 
 func (q *Queue) enter(principal string, memory int64) (*waiter, error) {
@@ -160,10 +182,11 @@ func (q *Queue) count(d int) {
 	}
 }
 
-func (q *Queue) release(memory int64) {
+// release gives back a share of those that count counts.
+func (q *Queue) release(count *int, memory int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.cells--
+	*count--
 	q.memory -= memory
 	q.admit()
 }
@@ -172,7 +195,7 @@ func (q *Queue) release(memory int64) {
 func (q *Queue) Held() (cells int, memory int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.cells, q.memory
+	return q.cells + q.beside, q.memory
 }
 
 // Room reports whether memory could be used beside what is handed out while nobody waits for a share.
@@ -186,8 +209,17 @@ func (q *Queue) Room(memory int64) bool {
 type Ticket struct {
 	q      *Queue
 	memory int64
+	beside bool
 	once   sync.Once
 }
 
 // Release gives the share back. Only the first call does anything.
-func (t *Ticket) Release() { t.once.Do(func() { t.q.release(t.memory) }) }
+func (t *Ticket) Release() {
+	t.once.Do(func() {
+		count := &t.q.cells
+		if t.beside {
+			count = &t.q.beside
+		}
+		t.q.release(count, t.memory)
+	})
+}

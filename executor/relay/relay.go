@@ -34,6 +34,11 @@ type Options struct {
 	// lies in the reader's buffer. Nil: nobody keeps them.
 	Keep func(ev *a2e.Event)
 
+	// Use takes the lines by which the cell uses what its call was granted: streams and tools. It must return at once and not
+	// hold on to the line. Such a line costs nothing of the budgets, unless Use returns an error: that becomes a warning. Nil:
+	// no such line is allowed.
+	Use func(kind string, line []byte) error
+
 	// Deliver takes the events in order, from one goroutine, and may block.
 	Deliver func(ctx context.Context, ev *a2e.Event)
 }
@@ -171,10 +176,27 @@ func (r *Relay) line(l wall.Line) {
 		r.terminal(l.Bytes)
 	case wall.TypeExit:
 		r.exited(l.Bytes)
+	case wall.TypeOpen, wall.TypeData, wall.TypeCredit, wall.TypeClose, wall.TypeTool:
+		r.use(kind, l.Bytes)
 	case "":
 		r.plain(l.Bytes)
 	default:
-		r.note("the cell sent a line of type " + clip(kind) + ", which is not allowed")
+		r.forbidden(kind)
+	}
+}
+
+func (r *Relay) forbidden(kind string) {
+	r.note("the cell sent a line of type " + clip(kind) + ", which is not allowed")
+}
+
+// use lets the cell use what its call was granted.
+func (r *Relay) use(kind string, b []byte) {
+	if r.opts.Use == nil {
+		r.forbidden(kind)
+		return
+	}
+	if err := r.opts.Use(kind, b); err != nil {
+		r.note("the cell sent a line of type " + kind + ": " + err.Error())
 	}
 }
 

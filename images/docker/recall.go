@@ -22,7 +22,7 @@ type answer struct {
 // recall returns what the engine said about ref, if that is not too long ago. Calls then wait for no engine; an image that
 // was replaced is seen with one of the next.
 func (s *Store) recall(ref string, pull images.PullPolicy) (images.Image, bool) {
-	if s.remember <= 0 || pull == images.PullAlways {
+	if s.remember <= 0 || pull == images.PullAlways && ref != images.Builtin {
 		return images.Image{}, false
 	}
 	s.mu.Lock()
@@ -45,7 +45,11 @@ func (s *Store) recall(ref string, pull images.PullPolicy) (images.Image, bool) 
 
 // check asks the engine again. What it cannot say now is forgotten, so that the next caller hears why.
 func (s *Store) check(ref string) {
-	img, err := s.inspect(s.ctx, ref)
+	look := s.inspect
+	if ref == images.Builtin {
+		look = s.inspectBuiltin
+	}
+	img, err := look(s.ctx, ref)
 	s.keep(ref, img, err)
 }
 

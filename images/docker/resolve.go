@@ -35,6 +35,9 @@ func (s *Store) resolve(ctx context.Context, ref string, pull images.PullPolicy)
 			Ref: fmt.Sprintf("%.80q", ref), Why: "not a valid reference: expected [registry/]name[:tag][@sha256:digest] in lower case, or sha256:id",
 		}
 	}
+	if ref == images.Builtin {
+		return s.builtin(ctx)
+	}
 	if pull == images.PullAlways && !idPattern.MatchString(ref) {
 		if err := s.pull(ctx, ref, pull); err != nil {
 			return images.Image{}, err

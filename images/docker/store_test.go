@@ -29,6 +29,7 @@ type engine struct {
 	mu      sync.Mutex
 	images  map[string]string                            // reference → answer of inspect
 	pull    func(w http.ResponseWriter, r *http.Request) // answer of a pull
+	load    func(w http.ResponseWriter, r *http.Request) // answer of a load
 	pulls   atomic.Int32
 	queries []string
 }
@@ -63,6 +64,8 @@ func (e *engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/_ping":
 	case path == "/info":
 		_, _ = io.WriteString(w, `{"OSType":"linux","Architecture":"x86_64"}`)
+	case path == "/images/load":
+		e.load(w, r)
 	case path == "/images/create":
 		e.pulls.Add(1)
 		e.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/hotcell/hotcell/images"
@@ -32,6 +33,7 @@ type Bounds struct {
 type Store struct {
 	dir    string
 	bounds Bounds
+	making sync.Mutex // the built-in image
 }
 
 var _ images.Store = (*Store)(nil)
@@ -56,9 +58,17 @@ func (s *Store) Resolve(ctx context.Context, ref string, pull images.PullPolicy)
 	if err := ctx.Err(); err != nil {
 		return images.Image{}, err
 	}
+	if ref == images.Builtin {
+		return s.builtin(ctx)
+	}
 	if pull == images.PullAlways {
 		return images.Image{}, &images.UnavailableError{Ref: ref, Why: "the pull policy is always, and images of this driver are imported, never pulled: set policy.images.pull to missing"}
 	}
+	return s.known(ref)
+}
+
+// known returns an image that was imported.
+func (s *Store) known(ref string) (images.Image, error) {
 	key, err := refKey(ref)
 	if err != nil {
 		return images.Image{}, &images.UnavailableError{Ref: ref, Why: err.Error()}

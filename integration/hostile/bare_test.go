@@ -12,6 +12,11 @@ func bareRows() []row {
 	const relay = "the relay"
 	bare := func(name, what, stops, script string, r row) row {
 		r.name, r.what, r.stops, r.python = "bare-"+name, what, stops, barePython+script
+		if name != "deaf" && name != "ready-flood" {
+			r.python = barePython + patient + script
+		} else {
+			r.cold = "it does not wait for its request"
+		}
 		r.yaml = "run: {frames: true, image: '" + rig.PythonImage + "', command: [python3, /skill/main.py]}\n"
 		return r
 	}
@@ -59,6 +64,11 @@ const barePython = `import json, os, signal, sys, time
 def put(text):
     b = text.encode()
     while b: b = b[os.write(1, b):]
+`
+
+// patient is what lets such a skill wait for its call: it says that it is ready, and reads its request.
+const patient = `put('{"type":"cell/ready","protocol":1}\n')
+sys.stdin.readline()
 `
 
 func TestBare(t *testing.T) { runRows(t, bareRows()) }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +97,7 @@ func (h *house) killed(megabytes string, r *rand.Rand) row {
 		if err != nil {
 			return err
 		}
-		return exec.CommandContext(ctx, "docker", "kill", call.Cell).Run()
+		return h.Shoot(ctx, call.Cell)
 	}
 	return one
 }

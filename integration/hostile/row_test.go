@@ -36,6 +36,8 @@ type row struct {
 	check  func(t testing.TB, got told)            // a further look at the answer; may be nil
 	hear   func(context.Context, *a2e.Event) error // takes each event as it comes; may be nil
 	runsc  *verdict                                // what differs under gVisor; nil: nothing
+	oci    *verdict                                // what differs with the driver oci; nil: nothing
+	cold   string                                  // why no cell can wait for it; "": one can
 
 	// victim is a subcommand that runs in a cell beside from before the attack, waits to be cancelled and says "up" with
 	// facts about itself. The attack gets the facts as the argument "victim". The victim must outlive it.
@@ -59,10 +61,13 @@ func (v *verdict) fits(code a2e.Code, reason string) bool {
 	return code == v.code && reason == v.reason
 }
 
-// verdict is the row's under a runtime.
+// verdict is the row's under a runtime and a driver.
 func (r *row) verdict(runtime string) verdict {
 	if strings.HasPrefix(runtime, "runsc") && r.runsc != nil {
 		return *r.runsc
+	}
+	if rig.Engineless() && r.oci != nil {
+		return *r.oci
 	}
 	return verdict{code: r.code, reason: r.reason, says: r.says, check: r.check}
 }

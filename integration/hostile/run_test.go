@@ -23,15 +23,36 @@ func runRows(t *testing.T, rows []row) {
 			for _, part := range r.needs {
 				testutil.Require(t, part)
 			}
+			var got told
 			for range n {
-				h.attack(t, r)
+				got = h.attack(t, r)
+			}
+			if h.Pool != nil {
+				h.attackWarm(t, r, got)
 			}
 		})
 	}
 }
 
+// attackWarm runs a row, which ended with got before, in a cell that waited for it.
+func (h *house) attackWarm(t *testing.T, r *row, got told) {
+	t.Helper()
+	call, _, err := h.Show(t.Context(), got.answer.ID)
+	if err != nil || call.Cell == "" || r.cold != "" {
+		return // it was refused a cell, or none can wait for it
+	}
+	for range 10 { // others may be quicker: rows share skills
+		testutil.Poll(t, 20*time.Second, func() bool { return len(h.Pool.Waiting(r.skill())) > 0 })
+		got := h.attack(t, r)
+		if call, _, err := h.Show(t.Context(), got.answer.ID); err != nil || h.Waited(call.Cell) || t.Failed() {
+			return
+		}
+	}
+	t.Error("no call got a cell that waited")
+}
+
 // attack runs a row once and holds the answer against what must be.
-func (h *house) attack(t *testing.T, r *row) {
+func (h *house) attack(t *testing.T, r *row) told {
 	t.Helper()
 	failed := t.Failed()
 	facts, free := h.besiege(t, r)
@@ -58,6 +79,7 @@ func (h *house) attack(t *testing.T, r *row) {
 			t.Logf("it said %.300q", s)
 		}
 	}
+	return got
 }
 
 // besiege starts the row's victim and returns what it says of itself, and what ends it.
@@ -143,9 +165,9 @@ func (h *house) inTime(t *testing.T, got told) {
 		t.Errorf("answered %v after the deadline, want at most %v", late, limit)
 	}
 	testutil.Poll(t, 30*time.Second, func() bool {
-		all, err := h.Driver.List(t.Context())
+		all, err := h.Cells.List(t.Context())
 		for _, l := range all {
-			if l.Kind == "cell" && l.Labels[sandbox.LabelCall] == got.answer.ID {
+			if l.Kind == "cell" && (l.Labels[sandbox.LabelCall] == got.answer.ID || l.ID == call.Cell) {
 				return false
 			}
 		}

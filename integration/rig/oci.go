@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/hotcell/hotcell/executor"
 	"github.com/hotcell/hotcell/images"
@@ -20,26 +22,53 @@ import (
 const EnvDriver = "HOTCELL_DRIVER"
 
 // withoutEngine has a rig's cells made by the driver oci. Images are the engine's all the same, taken over when they are
-// first asked for. All of its files are in dir, which end removes.
-func withoutEngine(cfg *executor.Config, opts Options) (dir string, end func() error, err error) {
-	dir, err = os.MkdirTemp("", "hotcell-rig-")
+// first asked for.
+func withoutEngine(r *Rig, cfg *executor.Config, opts Options) error {
+	dir, err := os.MkdirTemp("", "hotcell-rig-")
 	if err != nil {
-		return "", nil, err
+		return err
 	}
 	store, err := layout.New(layout.Options{Dir: filepath.Join(dir, "images")})
 	if err != nil {
-		return "", nil, errors.Join(err, os.RemoveAll(dir))
+		return errors.Join(err, os.RemoveAll(dir))
 	}
 	driver, err := oci.New(oci.Options{
 		Instance: opts.Instance, DataDir: filepath.Join(dir, "data"), RunDir: filepath.Join(dir, "run"), Rootfs: store.Rootfs,
 		Log: opts.Log, Cgroup: opts.Cgroup,
 	})
 	if err != nil {
-		return "", nil, errors.Join(err, os.RemoveAll(dir))
+		return errors.Join(err, os.RemoveAll(dir))
 	}
 	cfg.Driver, cfg.Images = driver, saved{store}
-	return dir, func() error { return errors.Join(driver.Close(), os.RemoveAll(dir)) }, nil
+	r.Cells, r.Folder = driver, dir
+	r.end = func() error { return errors.Join(driver.Close(), os.RemoveAll(dir)) }
+	r.shoot = func(_ context.Context, id string) error {
+		instance, name, _ := strings.Cut(id, ".")
+		text, err := os.ReadFile(filepath.Join(dir, "run", instance, name, "pid"))
+		if err != nil {
+			return err
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil || pid < 2 {
+			return fmt.Errorf("process id %q of %s: %w", text, id, err)
+		}
+		return syscall.Kill(pid, syscall.SIGKILL)
+	}
+	return nil
 }
+
+// Shoot kills a cell's first process from outside, behind the supervisor's back.
+func (r *Rig) Shoot(ctx context.Context, id string) error { return r.shoot(ctx, id) }
+
+func dockerKill(ctx context.Context, id string) error {
+	if out, err := exec.CommandContext(ctx, "docker", "kill", id).CombinedOutput(); err != nil {
+		return fmt.Errorf("docker kill: %w %s", err, out)
+	}
+	return nil
+}
+
+// Engineless reports whether the driver oci makes the cells of rigs.
+func Engineless() bool { return os.Getenv(EnvDriver) == "oci" }
 
 // saved takes images over from the engine.
 type saved struct{ *layout.Store }

@@ -57,13 +57,15 @@ type Options struct {
 type Rig struct {
 	*executor.Supervisor
 	Driver *docker.Driver
+	Cells  sandbox.Driver // what makes the cells: Driver, or that of EnvDriver
 	Pool   *warm.Driver   // nil without one
-	Cells  sandbox.Driver // what makes cells, behind the pool
-	Folder string         // where driver oci has its files, else ""
+	Folder string         // of driver oci's files; "" without it
 
+	leases *leases
 	images *imagesdocker.Store
 	counts *counts
-	end    func() error
+	shoot  func(ctx context.Context, id string) error
+	end    func() error // of the driver oci
 }
 
 // New wires a rig. Its owner closes it.
@@ -95,16 +97,15 @@ func New(opts Options) (*Rig, error) {
 		DefaultImages: map[string]string{"python": PythonImage, "sh": PythonImage},
 		EmbedEvents:   true,
 	}
-	end, folder := func() error { return nil }, ""
-	if cmp.Or(opts.Driver, os.Getenv(EnvDriver)) == "oci" {
-		if folder, end, err = withoutEngine(&cfg, opts); err != nil {
+	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, end: func() error { return nil }}
+	if opts.Driver == "oci" || opts.Driver == "" && Engineless() {
+		if err := withoutEngine(r, &cfg, opts); err != nil {
 			return nil, errors.Join(err, store.Close(), driver.Close())
 		}
 	}
-	cells := cfg.Driver
-	pool := newPool(opts, cells)
-	if pool != nil {
-		cfg.Driver = pool
+	if r.Pool = newPool(opts, cfg.Driver); r.Pool != nil {
+		r.leases = &leases{Driver: r.Pool, ids: map[string]bool{}}
+		cfg.Driver = r.leases
 	}
 	if opts.Adjust != nil {
 		opts.Adjust(&cfg)
@@ -112,18 +113,15 @@ func New(opts Options) (*Rig, error) {
 	if cfg.Policy.Runtime == "" {
 		cfg.Policy.Runtime = cmp.Or(opts.Runtime, os.Getenv(EnvRuntime))
 	}
-	books := &counts{Observer: cfg.Observer}
-	if books.Observer == nil {
-		books.Observer = executor.Blind
+	r.counts = &counts{Observer: cfg.Observer}
+	if r.counts.Observer == nil {
+		r.counts.Observer = executor.Blind
 	}
-	cfg.Observer = books
-	supervisor, err := executor.New(cfg)
-	if err != nil {
-		return nil, errors.Join(err, end(), store.Close(), driver.Close())
+	cfg.Observer = r.counts
+	if r.Supervisor, err = executor.New(cfg); err != nil {
+		return nil, errors.Join(err, r.end(), store.Close(), driver.Close())
 	}
-	return &Rig{
-		Supervisor: supervisor, Driver: driver, Pool: pool, Cells: cells, Folder: folder, images: store, counts: books, end: end,
-	}, nil
+	return r, nil
 }
 
 func newPool(opts Options, driver sandbox.Driver) *warm.Driver {

@@ -80,6 +80,7 @@ func floors() map[string]int {
 		"internal/skills":         floorContract,
 		"internal/skills/bundled": floorContract,
 		"internal/audit":          floorContract,
+		"internal/credentials":    floorContract,
 
 		"policies/compile": floorCompile,
 		"internal/service": floorCompile,
@@ -146,6 +147,7 @@ func dependencies() []dependency {
 		{"modernc.org/sqlite", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/pressly/goose/v3", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/prometheus/client_golang", []string{"internal/metrics"}, "others report through small observer interfaces"},
+		{"golang.org/x/net", []string{"policies"}, "names of hosts are brought into one form in one place"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci", "images/docker"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
 		{"golang.org/x/sys", []string{"internal/a2ehost", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},

@@ -16,8 +16,12 @@ type ImagePolicy struct {
 	Pull          images.PullPolicy
 }
 
-// Check returns an [images.UnavailableError] for an image that the policy does not allow.
+// Check returns an [images.UnavailableError] for an image that the policy does not allow. The built-in one comes from nowhere
+// but hotcell itself.
 func (p ImagePolicy) Check(ref string) error {
+	if ref == images.Builtin {
+		return nil
+	}
 	if p.RequireDigest && !pinned(ref) {
 		return &images.UnavailableError{Ref: ref, Why: "policy.images.require_digest: the reference has no @sha256: digest"}
 	}

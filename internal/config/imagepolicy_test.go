@@ -41,6 +41,8 @@ func TestImagePolicy(t *testing.T) {
 		"no digest":                     {[]string{"*"}, true, "python:3", "policy.images.require_digest: the reference has no @sha256: digest"},
 		"a short digest":                {[]string{"*"}, true, "python@sha256:abc", "policy.images.require_digest"},
 		"something that only ends like": {[]string{"*"}, true, "python:sha256:" + strings.Repeat("a", 64), "policy.images.require_digest"},
+		"the built-in one":              {nil, true, images.Builtin, ""},
+		"another of its name":           {nil, false, "evil.example/" + images.Builtin, "does not allow"},
 		"empty":                         {[]string{"ghcr.io"}, false, "", "does not allow"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ func TestDefinitionGolden(t *testing.T) {
 		"minimal": "",
 		"names":   "arguments: [who, times]\nstatus: Archived\n",
 		"derived": "input_schema: {type: object, required: [who], properties: {who: {type: string}, n: {type: integer}, any: {}}}\n",
-		"blocked": "llm: {provider: openai, model: m}\n",
+		"blocked": "status: Blocked\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			sk := load(hello(yaml), "hello").skill

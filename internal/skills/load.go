@@ -7,6 +7,8 @@ import (
 	"maps"
 	"sort"
 	"strings"
+
+	"github.com/hotcell/hotcell/policies"
 )
 
 // defaultVersion is a skill's version when it names none.
@@ -43,7 +45,9 @@ func load(fsys fs.FS, folder string) *loaded {
 		checkLimits(&side, r)
 		sk.Run = resolveRun(side.run, hasFile(sk.Bundle.FS), r)
 	}
-	checkSupported(&side, r)
+	if sk.Run.Kind == kindAgent && sk.Policy.LLM == nil {
+		sk.Policy.LLM = &policies.LLM{} // there is no agent without a model
+	}
 	return finish(sk, &side, r)
 }
 

@@ -6,24 +6,20 @@ import (
 	"strings"
 )
 
-// dirSkill is where a cell sees the bundle. The wall names it too; this floor doesn't know the wall.
-const dirSkill = "/skill"
-
-// What this version cannot run. A skill that needs it is Blocked with these words.
+// Where a cell sees the bundle and the engine. The wall names both too; this floor doesn't know the wall.
 const (
-	whyAgent      = "agent skills (no script, or run.agent) are not available in this version; add scripts/main.py or scripts/main.sh"
-	whyJavaScript = "JavaScript skills are not available in this version; use a .py or .sh script, or run.image with run.command"
-	whyNetwork    = "network access (network.allow) is not available in this version; remove it, or set network: none"
-	whyLLM        = "access to a model (llm) is not available in this version; remove the key"
-	whySecrets    = "secrets are not available in this version; remove the key"
+	dirSkill = "/skill"
+	engine   = "/hotcell-engine/engine"
 )
 
-// The kinds of processes. images.defaults has an image for python and sh.
+// The kinds of processes. images.defaults has an image for python and sh; js and agent need none but the built-in one.
 const (
 	kindPython  = "python"
 	kindSh      = "sh"
 	kindFrames  = "frames"
 	kindCommand = "command"
+	kindJS      = "js"
+	kindAgent   = "agent"
 )
 
 // resolveRun says how the skill's process is started; has reports whether the bundle holds a file.
@@ -35,7 +31,7 @@ func resolveRun(s runSpec, has func(string) bool, r *report) Run {
 	}
 	switch {
 	case s.agent:
-		r.at(fileSidecar, s.agentAt, "run.agent", SeverityError, CodeUnsupported, "%s", whyAgent)
+		runAgent(&run)
 	case s.frames:
 		run.Kind = kindFrames
 		if s.prestart {
@@ -94,7 +90,7 @@ func resolveScript(run *Run, s runSpec, has func(string) bool, r *report) {
 	script, at := s.script, s.scriptAt
 	if script == "" {
 		if script = findScript(has); script == "" {
-			r.at(fileSkill, nil, "", SeverityError, CodeUnsupported, "%s", whyAgent)
+			runAgent(run)
 			return
 		}
 	} else if script = path.Clean(script); !has(script) {
@@ -108,16 +104,15 @@ func resolveScript(run *Run, s runSpec, has func(string) bool, r *report) {
 	case ".sh":
 		run.Kind, run.Command = kindSh, []string{"sh", dirSkill + "/" + script}
 	case ".js":
-		file := fileSidecar
-		if at == nil {
-			file = script
-		}
-		r.at(file, at, "run.script", SeverityError, CodeUnsupported, "%s", whyJavaScript)
+		run.Kind, run.Command = kindJS, []string{engine, "js", dirSkill + "/" + script}
 	default:
 		r.at(fileSidecar, at, "run.script", SeverityError, CodeInvalidValue,
-			"run.script: %q is neither .py nor .sh; start it with run.command instead", clip(s.script, 128))
+			"run.script: %q is none of .py, .js and .sh; start it with run.command instead", clip(s.script, 128))
 	}
 }
+
+// runAgent makes a skill's instructions the program: the engine follows them with a model.
+func runAgent(run *Run) { run.Kind, run.Command = kindAgent, []string{engine, "agent"} }
 
 func findScript(has func(string) bool) string {
 	for _, dir := range []string{"scripts/", ""} {
@@ -154,19 +149,6 @@ func inBundle(argv []string, has func(string) bool) []string {
 		}
 	}
 	return out
-}
-
-// checkSupported reports what the skill needs and this version lacks.
-func checkSupported(s *sidecar, r *report) {
-	if len(s.allow) > 0 {
-		r.at(fileSidecar, s.allowAt, "network.allow", SeverityError, CodeUnsupported, "%s", whyNetwork)
-	}
-	if s.llmAt != nil {
-		r.at(fileSidecar, s.llmAt, "llm", SeverityError, CodeUnsupported, "%s", whyLLM)
-	}
-	if s.secretsAt != nil {
-		r.at(fileSidecar, s.secretsAt, "secrets", SeverityError, CodeUnsupported, "%s", whySecrets)
-	}
 }
 
 // blockedWhy is the sentence for people: an unsupported feature as it stands, anything else with its place.

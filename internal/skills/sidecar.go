@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,8 +33,8 @@ type sidecar struct {
 	limits         policies.Limits
 	limitsAt       *node
 	allow          []string
-	allowAt, llmAt *node
-	secretsAt      *node
+	llm            *policies.LLM
+	secrets        []string
 	tools          []any
 	toolkits       []any
 	writes         bool
@@ -52,7 +53,6 @@ type runSpec struct {
 	script    string
 	scriptAt  *node
 	agent     bool
-	agentAt   *node
 	frames    bool
 
 	prestart   bool
@@ -93,12 +93,12 @@ func (d *decoder) sidecarKeys(s *sidecar) map[string]setter {
 		"max_turns":       d.int(&s.maxTurns, 1, 1000),
 		"limits":          d.placed(&s.limitsAt, d.limits(&s.limits)),
 		"network":         d.network(s),
-		"llm":             d.llm(s),
+		"llm":             d.llm(&s.llm),
 		"tools":           d.list(&s.tools, maxEntries),
 		"toolkits":        d.list(&s.toolkits, maxEntries),
 		"writes":          d.bool(&s.writes),
 		"includes":        d.placed(&s.includesAt, d.texts(&s.includes, maxEntries, maxWord)),
-		"secrets":         d.secrets(s),
+		"secrets":         d.checked(&s.secrets, secretName),
 		"examples":        d.examples(),
 		"input_modes":     d.texts(&ignored, maxEntries, maxWord),
 		"output_modes":    d.texts(&ignored, maxEntries, maxWord),
@@ -138,7 +138,7 @@ func (d *decoder) run(s *runSpec) setter {
 			"image":    d.placed(&s.imageAt, d.text(&s.image, maxWord)),
 			"command":  d.placed(&s.commandAt, d.texts(&s.command, maxEntries, maxText)),
 			"script":   d.placed(&s.scriptAt, d.text(&s.script, maxPath)),
-			"agent":    d.placed(&s.agentAt, d.bool(&s.agent)),
+			"agent":    d.bool(&s.agent),
 			"frames":   d.bool(&s.frames),
 			"prestart": d.placed(&s.prestartAt, d.bool(&s.prestart)),
 		})
@@ -181,35 +181,65 @@ func (d *decoder) network(s *sidecar) setter {
 		case n.kind == stringKind:
 			d.invalid(n, path, "expected none or {allow: [HOST:PORT, ...]}, got %q", clip(n.text, 64))
 		default:
-			d.fields(n, path, CodeUnknownKey, map[string]setter{
-				"allow": d.placed(&s.allowAt, d.texts(&s.allow, maxEntries, maxWord)),
-			})
+			d.fields(n, path, CodeUnknownKey, map[string]setter{"allow": d.destinations(&s.allow)})
 		}
 	}
 }
 
-func (d *decoder) llm(s *sidecar) setter {
+// destinations reads a list of HOST:PORT. Within {...} the parser takes one without quotes for a mapping of HOST to PORT.
+func (d *decoder) destinations(dst *[]string) setter {
+	check := func(text string) error {
+		_, err := policies.ParseHostPattern(text)
+		return err
+	}
 	return func(n *node, path string) {
-		s.llmAt = n
-		var provider, model, inject string
+		plain := *n
+		plain.items = nil
+		for _, it := range n.items {
+			if it.kind == mapKind && len(it.fields) == 1 && it.fields[0].value.kind == intKind {
+				f := it.fields[0]
+				it = &node{kind: stringKind, text: f.key + ":" + f.value.json, line: it.line, column: it.column}
+			}
+			plain.items = append(plain.items, it)
+		}
+		d.checked(dst, check)(&plain, path)
+	}
+}
+
+func secretName(text string) error {
+	if policies.SecretName(text) {
+		return nil
+	}
+	return errors.New("expected a name of letters, digits, _, - and . such as API_TOKEN, not longer than 64")
+}
+
+// checked reads a list of strings of one form.
+func (d *decoder) checked(dst *[]string, check func(string) error) setter {
+	return func(n *node, path string) {
+		var all []string
+		d.texts(&all, maxEntries, maxWord)(n, path)
+		for i, text := range all {
+			if err := check(text); err != nil && strings.TrimSpace(text) != "" {
+				d.invalid(n.items[i], fmt.Sprintf("%s[%d]", path, i), "%s", clip(err.Error(), 300))
+			}
+		}
+		*dst = all
+	}
+}
+
+// llm is the wish for a model. An empty mapping asks for the first one.
+func (d *decoder) llm(dst **policies.LLM) setter {
+	return func(n *node, path string) {
+		wish := policies.LLM{}
 		d.fields(n, path, CodeUnknownKey, map[string]setter{
-			"provider": d.text(&provider, maxWord),
-			"model":    d.text(&model, maxWord),
-			"inject":   d.text(&inject, maxWord),
+			"provider": d.text(&wish.Provider, maxWord),
+			"model":    d.text(&wish.Model, maxWord),
+			"inject":   d.text(&wish.Inject, maxWord),
 		})
-		if inject != "" && inject != "broker" && inject != "file" {
-			d.invalid(n.get("inject"), path+".inject", "expected broker or file, got %q", clip(inject, 64))
+		if way := wish.Inject; way != "" && way != policies.InjectBroker && way != policies.InjectFile {
+			d.invalid(n.get("inject"), path+".inject", "expected broker or file, got %q", clip(way, 64))
 		}
-	}
-}
-
-func (d *decoder) secrets(s *sidecar) setter {
-	return func(n *node, path string) {
-		var names []string
-		d.texts(&names, maxEntries, maxWord)(n, path)
-		if len(names) > 0 {
-			s.secretsAt = n
-		}
+		*dst = &wish
 	}
 }
 
@@ -233,5 +263,7 @@ func (s *sidecar) policy() policies.Policy {
 		Timeout: time.Duration(s.timeout) * time.Second,
 		Network: policies.Network{Allow: s.allow},
 		Writes:  s.writes,
+		LLM:     s.llm,
+		Secrets: s.secrets,
 	}
 }

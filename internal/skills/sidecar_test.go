@@ -35,12 +35,13 @@ arguments: {times: 2}
 timeout_seconds: 90
 max_turns: 4
 limits: {memory: 512Mi, cpu: "1.5", pids: 32, files: 128, workspace: 16Mi, out: 1048576, output: 1Mi}
-network: none
+network: {allow: [api.example.org:443]}
+llm: {provider: openai, model: small, inject: file}
 tools: [read_url, {name: search}]
 toolkits: [web]
 writes: true
 includes: []
-secrets: []
+secrets: [TOKEN]
 examples: ["Say hello to Ada", {arguments: {who: Ada}}]
 input_modes: [application/json]
 output_modes: [text/plain]
@@ -64,7 +65,10 @@ func TestSidecarFull(t *testing.T) {
 			Memory: 512 << 20, CPU: 1500, PIDs: 32, Files: 128, Workspace: 16 << 20, Out: 1 << 20, Output: 1 << 20,
 		},
 		Timeout: 90 * time.Second,
+		Network: policies.Network{Allow: []string{"api.example.org:443"}},
 		Writes:  true,
+		LLM:     &policies.LLM{Provider: "openai", Model: "small", Inject: policies.InjectFile},
+		Secrets: []string{"TOKEN"},
 	}
 	if diff := cmp.Diff(wantPolicy, sk.Policy); diff != "" {
 		t.Errorf("policy (-want +got):\n%s", diff)
@@ -149,11 +153,13 @@ func TestSidecarFindings(t *testing.T) {
 		"network": {"network: all\n", []string{
 			`skill.yaml:1:10: error: network: expected none or {allow: [HOST:PORT, ...]}, got "all" [INVALID_VALUE]`}},
 		"no network allowed": {"network: {allow: []}\n", []string{}},
-		"unsupported": {"network: {allow: ['a.example:443']}\nllm: {provider: openai, inject: magic}\nsecrets: [TOKEN]\n", []string{
-			`skill.yaml:1:18: error: network access (network.allow) is not available in this version; remove it, or set network: none [UNSUPPORTED]`,
-			`skill.yaml:2:6: error: access to a model (llm) is not available in this version; remove the key [UNSUPPORTED]`,
+		"grants":             {"network: {allow: ['*.a.example:443', '10.0.0.0/8:80']}\nllm: {}\nsecrets: [TOKEN, b.c-d_e]\n", []string{}},
+		"malformed grants": {"network: {allow: ['a.example', 'b.example:1', '']}\nllm: {provider: openai, inject: magic, key: x}\nsecrets: [../T]\n", []string{
+			`skill.yaml:1:19: error: network.allow[0]: "a.example" is not a destination: it has no port: expected HOST:PORT like api.example.org:443, *.example.org:443 or 203.0.113.0/24:443 [INVALID_VALUE]`,
+			`skill.yaml:1:47: error: network.allow[2]: must not be empty [INVALID_VALUE]`,
 			`skill.yaml:2:33: error: llm.inject: expected broker or file, got "magic" [INVALID_VALUE]`,
-			`skill.yaml:3:10: error: secrets are not available in this version; remove the key [UNSUPPORTED]`}},
+			`skill.yaml:2:40: error: unknown key "key" [UNKNOWN_KEY]`,
+			`skill.yaml:3:11: error: secrets[0]: expected a name of letters, digits, _, - and . such as API_TOKEN, not longer than 64 [INVALID_VALUE]`}},
 		"examples": {"examples: [1, a]\n", []string{
 			`skill.yaml:1:12: error: examples[0]: expected a string or a mapping, got a number [WRONG_TYPE]`}},
 		"not a mapping": {"- a\n", []string{`skill.yaml:1:1: error: skill.yaml: expected a mapping, got a list [WRONG_TYPE]`}},

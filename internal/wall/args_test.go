@@ -8,7 +8,7 @@ import (
 )
 
 func TestArgsRoundTrip(t *testing.T) {
-	want := Args{Command: []string{"python3", "-u", "main.py", "--", "-output=1"}, Output: 123, Out: 0}
+	want := Args{Command: []string{"python3", "-u", "main.py", "--", "-output=1"}, Output: 123, Out: 0, Prestart: true, Ports: []Port{{"egress", 41001}, {"llm.openai", 41002}}}
 	argv := want.Argv()
 	if argv[0] != RunnerPath {
 		t.Errorf("argv[0] = %q, want %q", argv[0], RunnerPath)
@@ -30,7 +30,10 @@ func TestParseArgsDefaults(t *testing.T) {
 }
 
 func TestParseArgsRefuses(t *testing.T) {
-	for _, argv := range []string{"", "--", "-output=0 -- x", "-out=-1 -- x", "-output=8Mi -- x", "-what -- x"} {
+	for _, argv := range []string{"", "--", "-output=0 -- x", "-out=-1 -- x", "-output=8Mi -- x", "-what -- x",
+		"-port=a -- x", "-port=a=80 -- x", "-port=a=65536 -- x", "-port=A=2000 -- x", "-port==2000 -- x", "-port=a=2000x -- x",
+		"-port=a=2000 -port=a=2001 -- x", "-port=a=2000 -port=b=2000 -- x",
+	} {
 		if a, err := ParseArgs(strings.Fields(argv)); err == nil {
 			t.Errorf("ParseArgs(%q) = %+v, want an error", argv, a)
 		}

@@ -18,25 +18,6 @@ const (
 	maxElem  = 255  // bytes of one element
 )
 
-// Lease makes a waiting cell the cell of one call: it hands in what the cell must not have before. It comes before the
-// request and never twice. A call that was granted nothing gets none.
-type Lease struct {
-	Type    string            `json:"type"`
-	Secrets map[string]string `json:"secrets,omitempty"` // each becomes the file [DirSecrets]/NAME, mode 0400
-
-	// What an agent skill's engine is told: it finds all but the secrets in [LeasePath].
-	Model        *Model          `json:"model,omitempty"`
-	Tools        []ToolDef       `json:"tools,omitempty"`
-	MaxTurns     int             `json:"max_turns,omitempty"` // 0: the engine's default
-	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
-}
-
-// String keeps secrets out of logs.
-func (Lease) String() string { return "[redacted]" }
-
-// GoString keeps secrets out of logs.
-func (Lease) GoString() string { return "[redacted]" }
-
 // DecodeReady reads a ready line. The caller compares the protocol.
 func DecodeReady(line []byte) (Ready, error) {
 	o, err := parseLine(line, TypeReady)
@@ -68,24 +49,6 @@ func DecodeFile(line []byte) (File, error) {
 		return File{}, fmt.Errorf("path: %w", err)
 	}
 	return f, nil
-}
-
-// DecodeLease reads a lease line and checks the secrets' names. Its errors hold no value.
-func DecodeLease(line []byte) (Lease, error) {
-	o, err := parseLine(line, TypeLease)
-	if err != nil {
-		return Lease{}, err
-	}
-	l := Lease{Type: TypeLease}
-	if err := optional(o, "secrets", "an object of strings", &l.Secrets); err != nil {
-		return Lease{}, err
-	}
-	for name := range l.Secrets {
-		if !secretName(name) {
-			return Lease{}, fmt.Errorf("secrets: bad name %.80q: expected letters, digits, _, - and ., at most %d", name, maxName)
-		}
-	}
-	return l, nil
 }
 
 // DecodeEvent reads an event line. Its data is an object and aliases line; a line without data has an empty one.
@@ -204,15 +167,6 @@ func CheckPath(p string) error {
 		}
 	}
 	return nil
-}
-
-func secretName(s string) bool {
-	if s == "" || len(s) > maxName || s[0] == '.' {
-		return false
-	}
-	return !strings.ContainsFunc(s, func(c rune) bool {
-		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' && c != '.'
-	})
 }
 
 func parseLine(line []byte, want string) (object, error) {

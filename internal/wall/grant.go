@@ -4,7 +4,7 @@ import "encoding/json"
 
 // Port is a loopback port of the cell whose connections go through the tunnel, to what the supervisor serves under Name.
 type Port struct {
-	Name   string // [a-z0-9.-]+, such as "llm.openai", "egress", "tools"
+	Name   string // see [CheckPort], such as "llm.openai", "egress", "tools"
 	Number int
 }
 

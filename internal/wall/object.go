@@ -80,6 +80,9 @@ func (o object) get(key string) []byte {
 
 // TypeOf returns the top-level "type" of a line, and "" for what is not a JSON object, has a key twice, or has no type.
 func TypeOf(line []byte) string {
+	if _, _, ok := plainData(line); ok {
+		return TypeData
+	}
 	o, err := parseObject(line)
 	if err != nil {
 		return ""

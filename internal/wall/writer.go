@@ -45,6 +45,9 @@ func (w *Writer) Line(raw []byte) error {
 	return w.write(append(bytes.Clone(raw), lf...), nil)
 }
 
+// Send writes lines that have their line feeds already, in one piece.
+func (w *Writer) Send(lines []byte) error { return w.write(lines) }
+
 func (w *Writer) write(parts ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/policies"
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -35,6 +36,7 @@ func check(eff policies.Effective, w Workload) error {
 		checkNames(w),
 		checkTrees(w),
 		checkCommand(w),
+		checkPorts(w.Ports),
 	)
 }
 
@@ -87,10 +89,47 @@ func only(s, chars string) bool {
 }
 
 func checkTrees(w Workload) error {
-	if w.Frames {
-		return checkTree("bundle", w.Bundle)
+	if err := checkTree("bundle", w.Bundle); err != nil {
+		return err
 	}
-	return cmp.Or(checkTree("bundle", w.Bundle), checkTree("runner", w.Runner))
+	if !w.Frames {
+		if err := checkTree("runner", w.Runner); err != nil {
+			return err
+		}
+	}
+	if w.Engine.FS == nil {
+		return nil
+	}
+	return checkTree("engine", w.Engine)
+}
+
+// The numbers of loopback ports. Below are those that only a privileged process may use.
+const (
+	minPort = 1024
+	maxPort = 65535
+)
+
+// maxPorts bounds the loopback ports of a cell: each costs the runner a listener.
+const maxPorts = 32
+
+func checkPorts(ports []wall.Port) error {
+	if len(ports) > maxPorts {
+		return fmt.Errorf("%d loopback ports, expected at most %d", len(ports), maxPorts)
+	}
+	names, numbers := map[string]bool{}, map[int]bool{}
+	for _, p := range ports {
+		if err := wall.CheckPort(p.Name); err != nil {
+			return err
+		}
+		switch {
+		case p.Number < minPort || p.Number > maxPort:
+			return fmt.Errorf("loopback port %s: number %d, expected %d to %d", p.Name, p.Number, minPort, maxPort)
+		case names[p.Name] || numbers[p.Number]:
+			return fmt.Errorf("loopback port %s, number %d: there twice", p.Name, p.Number)
+		}
+		names[p.Name], numbers[p.Number] = true, true
+	}
+	return nil
 }
 
 func checkTree(what string, tree sandbox.Tree) error {

@@ -24,7 +24,7 @@ func Compile(eff policies.Effective, w Workload) (*sandbox.Spec, error) {
 		return nil, err
 	}
 	spec := &sandbox.Spec{
-		Name:    name(w),
+		Name:    Name(w),
 		Labels:  labels(w),
 		Image:   w.Image,
 		Runtime: eff.Runtime,
@@ -35,7 +35,6 @@ func Compile(eff policies.Effective, w Workload) (*sandbox.Spec, error) {
 		},
 	}
 	for _, set := range []control{
-		noNetwork,
 		command,
 		environment,
 		trees,
@@ -61,8 +60,8 @@ func Compile(eff policies.Effective, w Workload) (*sandbox.Spec, error) {
 	return spec, nil
 }
 
-// name is unique to the call and tells people whose cell it is.
-func name(w Workload) string {
+// Name is the name of a workload's cell: unique to its call, and it tells people whose it is.
+func Name(w Workload) string {
 	return fmt.Sprintf("skill-%.8s-%s", w.Instance, strings.ToLower(w.CallID))
 }
 
@@ -83,19 +82,10 @@ func labels(w Workload) map[string]string {
 	return own
 }
 
-// noNetwork refuses an allowlist, which nothing enforces yet. That there is no network at all is said by the empty
-// network namespace of [namespaces].
-func noNetwork(_ *sandbox.Spec, eff policies.Effective, _ Workload) error {
-	if allow := eff.Network.Allow; len(allow) > 0 {
-		return fmt.Errorf("network: allow %q is %w: only \"network: none\" can be enforced", allow[0], sandbox.ErrUnsupported)
-	}
-	return nil
-}
-
 // command makes the runner the first process, or the image's own command where the image speaks the wall itself.
 func command(spec *sandbox.Spec, eff policies.Effective, w Workload) error {
 	if !w.Frames {
-		args := wall.Args{Command: w.Command, Output: int64(eff.Limits.Output), Out: int64(eff.Limits.Out), Prestart: w.Prestart}
+		args := wall.Args{Command: w.Command, Output: int64(eff.Limits.Output), Out: int64(eff.Limits.Out), Ports: w.Ports, Prestart: w.Prestart}
 		spec.OCI.Process.Args = args.Argv()
 	} else {
 		spec.OCI.Process.Args = framesCommand(w)
@@ -126,7 +116,7 @@ func environment(spec *sandbox.Spec, _ policies.Effective, w Workload) error {
 	return nil
 }
 
-// trees brings in the bundle and the runner, read-only and at their fixed places.
+// trees brings in the bundle, the runner and the engine where there is one, read-only and at their fixed places.
 func trees(spec *sandbox.Spec, _ policies.Effective, w Workload) error {
 	bundle := w.Bundle
 	bundle.Target = wall.DirSkill
@@ -135,6 +125,11 @@ func trees(spec *sandbox.Spec, _ policies.Effective, w Workload) error {
 		runner := w.Runner
 		runner.Target = wall.DirRunner
 		spec.Trees = append(spec.Trees, runner)
+	}
+	if w.Engine.FS != nil {
+		engine := w.Engine
+		engine.Target = wall.DirEngine
+		spec.Trees = append(spec.Trees, engine)
 	}
 	return nil
 }

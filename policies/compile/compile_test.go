@@ -153,7 +153,6 @@ func TestCompileRefuses(t *testing.T) {
 		want   string
 		is     error
 	}{
-		{"network", func(e *policies.Effective, _ *compile.Workload) { e.Network.Allow = []string{"a:443"} }, `network: allow "a:443"`, unsupported},
 		{"windows", func(_ *policies.Effective, w *compile.Workload) { w.OS = "windows" }, `"windows"/"amd64"`, unsupported},
 		{"386", func(_ *policies.Effective, w *compile.Workload) { w.Arch = "386" }, `"linux"/"386"`, unsupported},
 		{"no platform", func(_ *policies.Effective, w *compile.Workload) { w.OS, w.Arch = "", "" }, "linux/amd64 or linux/arm64", unsupported},
@@ -178,6 +177,13 @@ func TestCompileRefuses(t *testing.T) {
 		{"runner digest", func(_ *policies.Effective, w *compile.Workload) { w.Runner.Digest = strings.ToUpper(digest) }, "runner digest", nil},
 		{"no bundle", func(_ *policies.Effective, w *compile.Workload) { w.Bundle.FS = nil }, "bundle has no files", nil},
 		{"extra environment", func(_ *policies.Effective, w *compile.Workload) { w.Env = []string{"A B=1"} }, "environment entry", nil},
+		{"engine digest", func(_ *policies.Effective, w *compile.Workload) { w.Engine = sandbox.Tree{FS: fstest.MapFS{}} }, "engine digest", nil},
+		{"port name", func(_ *policies.Effective, w *compile.Workload) { w.Ports = []wall.Port{{Name: "A b", Number: 41001}} }, "bad port name", nil},
+		{"port number", func(_ *policies.Effective, w *compile.Workload) { w.Ports = []wall.Port{{Name: "a", Number: 80}} }, "number 80", nil},
+		{"port twice", func(_ *policies.Effective, w *compile.Workload) {
+			w.Ports = []wall.Port{{Name: "a", Number: 41001}, {Name: "b", Number: 41001}}
+		}, "there twice", nil},
+		{"many ports", func(_ *policies.Effective, w *compile.Workload) { w.Ports = make([]wall.Port, 33) }, "33 loopback ports", nil},
 		{"volumes", func(_ *policies.Effective, w *compile.Workload) { w.Image.Volumes = []string{"/proc/x"} }, "is in /proc", unsupported},
 		{"image environment", func(_ *policies.Effective, w *compile.Workload) { w.Image.Env = make([]string, 300) }, "300 entries", nil},
 		{"a zero limit", func(e *policies.Effective, _ *compile.Workload) { e.Limits.PIDs = 0 }, "each must be set", nil},
@@ -198,6 +204,24 @@ func TestCompileRefuses(t *testing.T) {
 				t.Errorf("error of %d bytes: %q", len(err.Error()), err)
 			}
 		})
+	}
+}
+
+// What a call may use outside of its cell changes nothing about the cell but its environment, its ports and its files.
+func TestGrantsLeaveTheCellSealed(t *testing.T) {
+	eff, w := narrow(t, policies.Policy{}, policies.Policy{}, policies.Policy{}), workload()
+	sealed := mustCompile(t, eff, w)
+	eff.Network.Allow, eff.LLM, eff.Secrets = []string{"a.org:443"}, &policies.LLM{Inject: policies.InjectBroker}, []string{"T"}
+	w.Engine = sandbox.Tree{Name: "engine", Digest: digest, FS: fstest.MapFS{}}
+	w.Env = append(w.Env, "HTTPS_PROXY=http://127.0.0.1:41001")
+	w.Ports = []wall.Port{{Name: "egress", Number: 41001}}
+	granted := mustCompile(t, eff, w)
+	if n := len(granted.Trees); n != 3 || granted.Trees[2].Target != wall.DirEngine {
+		t.Errorf("trees %v", granted.Trees)
+	}
+	granted.OCI.Process.Env, granted.OCI.Process.Args = sealed.OCI.Process.Env, sealed.OCI.Process.Args
+	if diff := cmp.Diff(sealed.OCI, granted.OCI); diff != "" {
+		t.Errorf("(-sealed +granted):\n%s", diff)
 	}
 }
 

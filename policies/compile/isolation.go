@@ -8,7 +8,7 @@ import (
 )
 
 // namespaces gives the cell new ones of every kind that an engine shares out. The network's is empty: it has a loopback
-// interface and nothing else.
+// interface and nothing else, whatever the policy allows. What is allowed goes through the wall.
 func namespaces(spec *sandbox.Spec, _ policies.Effective, _ Workload) error {
 	for _, kind := range []specs.LinuxNamespaceType{
 		specs.PIDNamespace, specs.MountNamespace, specs.IPCNamespace,

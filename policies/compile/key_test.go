@@ -2,8 +2,10 @@ package compile_test
 
 import (
 	"testing"
+	"testing/fstest"
 	"time"
 
+	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/policies"
 	"github.com/hotcell/hotcell/policies/compile"
 	"github.com/hotcell/hotcell/sandbox"
@@ -49,7 +51,19 @@ func TestKey(t *testing.T) {
 		"prestart":  func(_ *policies.Effective, w *compile.Workload) { w.Prestart = true },
 		"frames":    func(_ *policies.Effective, w *compile.Workload) { w.Frames = true },
 		"env":       func(_ *policies.Effective, w *compile.Workload) { w.Env = []string{"A=b"} },
-		"skill":     func(_ *policies.Effective, w *compile.Workload) { w.Skill = "other" },
+		"token": func(_ *policies.Effective, w *compile.Workload) {
+			w.Env = []string{wall.EnvToken + "=" + compile.AnyToken}
+		},
+		"engine": func(_ *policies.Effective, w *compile.Workload) {
+			w.Engine = sandbox.Tree{Name: "engine", Digest: digest, FS: fstest.MapFS{}}
+		},
+		"other engine": func(_ *policies.Effective, w *compile.Workload) {
+			w.Engine = sandbox.Tree{Name: "engine", Digest: other, FS: fstest.MapFS{}}
+		},
+		"port": func(_ *policies.Effective, w *compile.Workload) {
+			w.Ports = []wall.Port{{Name: "egress", Number: 41001}}
+		},
+		"skill": func(_ *policies.Effective, w *compile.Workload) { w.Skill = "other" },
 	} {
 		e, o := eff, w
 		change(&e, &o)
@@ -63,6 +77,11 @@ func TestKey(t *testing.T) {
 	spec := mustCompile(t, eff, own)
 	if _, err := compile.Key(spec); err == nil {
 		t.Error("a key with a user id in it")
+	}
+	tokened := w
+	tokened.UID, tokened.Env = compile.MinUID, []string{wall.EnvToken + "=hc-0123"}
+	if _, err := compile.Key(mustCompile(t, eff, tokened)); err == nil {
+		t.Error("a key with a cell's token in it")
 	}
 	if spec.Labels[sandbox.LabelCall] != own.CallID || spec.Labels[sandbox.LabelPool] != "" {
 		t.Errorf("labels %v", spec.Labels)

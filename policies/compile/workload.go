@@ -3,8 +3,12 @@ package compile
 import (
 	"time"
 
+	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
 )
+
+// AnyToken stands for a cell's token in what a [Key] is made of, as [MinUID] stands for any user id.
+const AnyToken = "hc-00000000000000000000000000000000"
 
 // The range of user ids of cells. Each live cell has one of its own, so that no two share per-user quotas.
 const (
@@ -31,7 +35,9 @@ type Workload struct {
 	Frames  bool         // the image speaks the wall itself: no runner
 	Bundle  sandbox.Tree // appears at /skill
 	Runner  sandbox.Tree // appears at /hotcell; unused with Frames
-	Env     []string     // KEY=VALUE beside the fixed ones, which it cannot replace
+	Engine  sandbox.Tree // appears at /hotcell-engine; without FS: the cell has none
+	Env     []string     // KEY=VALUE beside the fixed ones, which it cannot replace; the cell's token is in here
+	Ports   []wall.Port  // loopback ports of the cell that lead out through the tunnel
 
 	Prestart bool // the runner starts the command before the request; without meaning with Frames
 }

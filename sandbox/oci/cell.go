@@ -56,8 +56,8 @@ func newCell(d *Driver, name string, p program) *cell {
 		d: d, id: d.instance + "." + name, name: name, dir: d.folder(d.instance, name), program: p,
 		abort: func() {}, up: make(chan struct{}), left: make(chan struct{}), exited: make(chan struct{}),
 	}
-	c.stdout = &output{c: c, file: func(s *streams) *os.File { return s.stdout }}
-	c.stderr = &output{c: c, file: func(s *streams) *os.File { return s.stderr }}
+	c.stdout = newOutput(c, func(s *streams) *os.File { return s.stdout })
+	c.stderr = newOutput(c, func(s *streams) *os.File { return s.stderr })
 	c.decide = sync.OnceFunc(func() { close(c.up) })
 	return c
 }
@@ -117,6 +117,13 @@ type output struct {
 	c     *cell
 	file  func(*streams) *os.File
 	ended atomic.Bool
+
+	once   sync.Once
+	closed chan struct{} // by the reader
+}
+
+func newOutput(c *cell, file func(*streams) *os.File) *output {
+	return &output{c: c, file: file, closed: make(chan struct{})}
 }
 
 func (o *output) open() *os.File {
@@ -129,7 +136,8 @@ func (o *output) open() *os.File {
 	return o.file(o.c.streams)
 }
 
-// Read ends with io.EOF when no process of the cell can write any more.
+// Read ends with io.EOF when no process of the cell can write any more, and the cell has ended: one that closes its stdout
+// and goes on is no other than one that says nothing.
 func (o *output) Read(p []byte) (int, error) {
 	f := o.open()
 	if f == nil {
@@ -140,6 +148,10 @@ func (o *output) Read(p []byte) (int, error) {
 	case errors.Is(err, io.EOF):
 		o.ended.Store(true)
 		_ = f.Close()
+		select {
+		case <-o.c.exited:
+		case <-o.closed:
+		}
 	case o.ended.Load():
 		err = io.EOF
 	case err != nil:
@@ -149,6 +161,7 @@ func (o *output) Read(p []byte) (int, error) {
 }
 
 func (o *output) Close() error {
+	o.once.Do(func() { close(o.closed) })
 	if f := o.open(); f != nil {
 		_ = f.Close() // twice is fine
 	}

@@ -14,6 +14,8 @@ type Options struct {
 	Idle   time.Duration // a key that no call had for so long has no cell waiting; 5 min
 	MaxAge time.Duration // a cell that waited longer is replaced; 10 min
 	Ready  time.Duration // for a started cell to report ready; 10 s
+	CPU    time.Duration // processor time that a waiting cell may use, beside a hundredth of the time that it waits; 10 s
+	Words  int64         // bytes that a waiting cell may print beside its ready line; 1 MiB. They are dropped
 
 	// Room says whether waiting cells may have so much memory, by their limits, beside the calls in flight. It must not call
 	// the driver. nil: always.
@@ -46,10 +48,13 @@ func New(inner sandbox.Driver, opts Options) *Driver {
 	for _, f := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&opts.Idle, 5 * time.Minute}, {&opts.MaxAge, 10 * time.Minute}, {&opts.Ready, 10 * time.Second}} {
+	}{{&opts.Idle, 5 * time.Minute}, {&opts.MaxAge, 10 * time.Minute}, {&opts.Ready, 10 * time.Second}, {&opts.CPU, 10 * time.Second}} {
 		if *f.field <= 0 {
 			*f.field = f.value
 		}
+	}
+	if opts.Words <= 0 {
+		opts.Words = 1 << 20
 	}
 	if opts.Watch == nil {
 		opts.Watch = blind{}

@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	look      = time.Second      // between two looks at what waits
-	patience  = 2 * time.Second  // longest that calls which start cold keep the keeper from starting ahead
-	startTime = 30 * time.Second // of one cell
-	goTime    = 15 * time.Second // of one attempt to destroy one
+	look      = time.Second           // between two looks at what waits
+	patience  = 2 * time.Second       // longest that calls which start cold keep the keeper from starting ahead
+	breath    = 25 * time.Millisecond // that a lease has the host for itself, while leases are few
+	few       = 4                     // leases in a second
+	startTime = 30 * time.Second      // of one cell
+	goTime    = 15 * time.Second      // of one attempt to destroy one
 )
 
 var errNotReady = errors.New("the cell did not report ready in time")
@@ -24,26 +26,40 @@ func (p *pool) keep() {
 	defer tick.Stop()
 	held := time.Now()
 	for {
-		p.mu.Lock()
-		now := time.Now()
-		p.tidy(now)
-		var next *shelf
-		if p.cold == 0 || now.Sub(held) >= patience {
-			next = p.next(now)
-		}
-		p.mu.Unlock()
+		next, wait := p.due(held)
 		if next != nil {
 			p.stock(next)
 			held = time.Now()
 			continue
 		}
+		var rested <-chan time.Time
+		if wait > 0 {
+			rested = time.After(wait)
+		}
 		select {
+		case <-rested:
 		case <-p.wake:
 		case <-tick.C:
 		case <-p.ctx.Done():
 			return
 		}
 	}
+}
+
+// due retires what should not wait any more, and returns the shelf that a cell should be started for now; nil if there is
+// none, or not before wait is over. Calls that start cold come first, though not for ever: held is when the last start was.
+func (p *pool) due(held time.Time) (next *shelf, wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.tidy(now)
+	if wait = p.leases.breath(now); wait > 0 {
+		return nil, wait
+	}
+	if p.cold == 0 || now.Sub(held) >= patience {
+		next = p.next(now)
+	}
+	return next, 0
 }
 
 // tidy retires what waited too long, what nobody asks for any more, and what the calls in flight leave no room for.
@@ -136,11 +152,11 @@ func (p *pool) stock(s *shelf) {
 	case p.shelves[s.key] != s: // outdated or drained meanwhile
 		p.retire(m)
 	default:
-		s.failures = 0
 		s.members = append(s.members, m)
 		select {
 		case <-m.dead: // too early for gone to find it
 			s.remove(m)
+			s.failed(time.Now())
 			p.retire(m)
 		default:
 		}
@@ -164,14 +180,14 @@ func (p *pool) start(again func(time.Duration) (*sandbox.Spec, func(), error), m
 	if err := box.Start(ctx); err != nil {
 		return &member{Sandbox: box, name: spec.Name, memory: memory, release: release}, err
 	}
-	m := watchOver(box, spec.Name, memory, release, p.gone)
+	m := watchOver(box, spec.Name, memory, release, p.opts.Words, p.gone)
 	timer := time.NewTimer(p.opts.Ready)
 	defer timer.Stop()
 	select {
 	case <-m.ready:
 		return m, nil
 	case <-m.dead:
-		return m, errors.New("it ended, or said something else than ready")
+		return m, errors.New(m.why)
 	case <-timer.C:
 		return m, errNotReady
 	case <-p.ctx.Done():

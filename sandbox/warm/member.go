@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/wall"
@@ -21,30 +22,52 @@ type member struct {
 	stdin          sandbox.Stdio
 	stdout, stderr *tap
 
+	words atomic.Int64 // bytes that it printed while it waited
+	most  int64        // of these
+
 	mu    sync.Mutex
 	line  []byte        // the first line, as far as it has come
 	said  bool          // the first line is complete
 	ready chan struct{} // closed when that line was the ready line
-	dead  chan struct{} // closed when the cell ended, or said something else first, before its lease
-	once  sync.Once     // closes dead
+
+	once sync.Once // closes dead
+	dead chan struct{}
+	why  string // once dead is closed: why the cell is of no use, before its lease
+	gone func(m *member, why string)
 }
 
 // watchOver starts to read a started cell. gone is called when it is no longer fit to be leased.
-func watchOver(box sandbox.Sandbox, name string, memory int64, release func(), gone func(*member)) *member {
+func watchOver(box sandbox.Sandbox, name string, memory int64, release func(), most int64, gone func(*member, string)) *member {
 	m := &member{
-		Sandbox: box, name: name, memory: memory, made: time.Now(), release: release,
+		Sandbox: box, name: name, memory: memory, made: time.Now(), release: release, most: most, gone: gone,
 		stdin: box.Stdio(), ready: make(chan struct{}), dead: make(chan struct{}),
 	}
-	fail := func() { m.once.Do(func() { close(m.dead); gone(m) }) }
 	m.stdout = newTap(m.stdin.Stdout, func(p []byte) {
+		m.count(p)
 		if !m.hear(p) {
-			fail()
+			m.fail("it said something else than ready")
 		}
-	}, fail)
-	m.stderr = newTap(m.stdin.Stderr, func([]byte) {}, func() {})
+	}, func() { m.fail("it ended") })
+	m.stderr = newTap(m.stdin.Stderr, m.count, func() {})
 	go m.stdout.pump() // both end with the cell, or with its lease
 	go m.stderr.pump()
 	return m
+}
+
+// fail takes the cell out of the pool, unless a call has it.
+func (m *member) fail(why string) {
+	m.once.Do(func() {
+		m.why = why
+		close(m.dead)
+		m.gone(m, why)
+	})
+}
+
+// count counts what is dropped. A cell that goes on and on is of no use.
+func (m *member) count(p []byte) {
+	if m.words.Add(int64(len(p))) > m.most+drip {
+		m.fail("it printed too much")
+	}
 }
 
 // hear collects the first line. It reports false when that is not the ready line; what comes after it is dropped.

@@ -24,6 +24,7 @@ type pool struct {
 	waiting  int             // cells that wait, start, or will not die
 	memory   int64           // of these, by their limits
 	cold     int             // calls that start a cell of their own
+	leases   leases          // the latest ones
 	keeping  bool            // the keeper runs
 	draining bool
 }
@@ -84,14 +85,16 @@ func (p *pool) pick(s *shelf) *member {
 			p.retire(m)
 			continue
 		}
+		s.failures = 0
 		p.count(-1, -m.memory)
+		p.leases.note(time.Now())
 		return m
 	}
 	return nil
 }
 
 // shelf returns the shelf of spec's key, and empties those of an older content of the same skill. It starts the keeper
-// with the first one; a draining pool has none.
+// and the guard with the first one; a draining pool has none.
 func (p *pool) shelf(spec *sandbox.Spec) *shelf {
 	if p.draining {
 		return nil
@@ -110,6 +113,7 @@ func (p *pool) shelf(spec *sandbox.Spec) *shelf {
 	if !p.keeping {
 		p.keeping = true
 		p.work.Go(p.keep)
+		p.work.Go(p.guard)
 	}
 	return s
 }
@@ -155,13 +159,14 @@ func (p *pool) signal() {
 	}
 }
 
-// gone is told by a member that it is no longer fit to be leased.
-func (p *pool) gone(m *member) {
+// gone is told by a member that it is no longer fit to be leased, and why.
+func (p *pool) gone(m *member, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.shelves {
 		if s.remove(m) {
 			s.failed(time.Now())
+			p.opts.Log.Warn("a cell that waited is of no use", "skill", s.skill, "cell", m.name, "why", why, "printed", m.words.Load())
 			p.retire(m)
 		}
 	}

@@ -18,7 +18,7 @@ type shelf struct {
 
 	demand   demand
 	members  []*member // oldest first
-	failures int       // in a row
+	failures int       // since a call last got one of its cells
 	retry    time.Time // not before, after a failure
 }
 
@@ -52,8 +52,12 @@ func (s *shelf) remove(m *member) bool {
 	return true
 }
 
-// failed notes that a cell did not come up: the next try waits, twice as long each time, a minute at most.
+// failed notes that a cell did not come up, or was of no use: the next try waits, twice as long each time, a minute at most.
+// Several at once count as one.
 func (s *shelf) failed(now time.Time) {
+	if now.Before(s.retry) {
+		return
+	}
 	s.failures = min(s.failures+1, 7)
 	s.retry = now.Add(min(time.Second<<(s.failures-1), time.Minute))
 }

@@ -168,6 +168,10 @@ func TestTheSecondCallGetsACellThatWaited(t *testing.T) {
 		if second != waits.ID || second == first || said != ready+"got hello\n" {
 			t.Errorf("the second call had cell %s and heard %q, want the waiting cell %s", second, said, waits.ID)
 		}
+		if n := b.waiting(); n != 0 {
+			t.Errorf("%d cells wait right after a lease, want none: the call has the host for itself first", n)
+		}
+		time.Sleep(breath)
 		if n := b.waiting(); n != 1 {
 			t.Errorf("%d cells wait after a lease, want 1", n)
 		}
@@ -466,4 +470,25 @@ func TestManyCallsAtOnce(t *testing.T) {
 		group.Wait()
 		b.close()
 	})
+}
+
+func TestManyLeasesLeaveNoTimeForABreath(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var l leases
+	if d := l.breath(now); d != 0 {
+		t.Errorf("a pool without leases waits %v", d)
+	}
+	for i := range few {
+		l.note(now.Add(time.Duration(i) * time.Millisecond))
+		want := breath - time.Millisecond
+		if i == few-1 {
+			want = 0
+		}
+		if d := l.breath(now.Add(time.Duration(i+1) * time.Millisecond)); d != want {
+			t.Errorf("after %d leases: %v, want %v", i+1, d, want)
+		}
+	}
+	if d := l.breath(now.Add(2 * time.Second)); d != 0 {
+		t.Errorf("long after the last lease: %v", d)
+	}
 }

@@ -1,0 +1,171 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/hotcell/hotcell/internal/wall"
+)
+
+const (
+	tunnelBudget = 1 << 30 // bytes of a call's tunnel lines, both ways
+	toolsAtOnce  = 16      // tool lines of a call that are answered at a time
+	toolsInAll   = 10_000  // and in all
+	replyBacklog = 64      // answers that wait for a cell to read; what is more is dropped
+)
+
+// side is what runs beside a call's own lines: the streams and tool lines of its cell, led to the grants of that call and
+// to nothing else.
+type side struct {
+	s      *Supervisor
+	c      *call
+	grants *grants
+	lines  *wall.Writer
+	tunnel *wall.Tunnel
+	ctx    context.Context // ends with the call
+
+	broken  bool // the tunnel; only the reader of the cell knows
+	asked   int  // tool lines; only the reader of the cell counts
+	slots   chan struct{}
+	replies chan *wall.ToolResult
+	replier sync.Once
+}
+
+// openSide starts the rights of a call that has its cell, and serves them until close. ctx ends with the call.
+func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants) *side {
+	d := &side{
+		s: s, c: c, grants: g, lines: cl.lines, ctx: ctx,
+		tunnel: wall.NewTunnel(cl.lines, wall.TunnelOptions{Ports: g.names(), Bytes: tunnelBudget}),
+		slots:  make(chan struct{}, toolsAtOnce), replies: make(chan *wall.ToolResult, replyBacklog),
+	}
+	g.activate(ctx, s.token(cl.name))
+	if len(g.ports) > 0 {
+		s.tidying.Go(d.accept)
+	}
+	return d
+}
+
+// close ends the rights and all streams.
+func (d *side) close() {
+	d.grants.revoke()
+	d.tunnel.Close(errors.New("the call has ended"))
+}
+
+// accept hands each stream to the grant that owns its port.
+func (d *side) accept() {
+	for {
+		conn, port, err := d.tunnel.Accept()
+		if err != nil {
+			return
+		}
+		owner := d.grants.owner[port]
+		if owner == nil {
+			_ = conn.Close()
+			continue
+		}
+		d.s.tidying.Go(func() {
+			defer conn.Close()
+			defer d.survive("stream to " + port)
+			owner.Serve(port, conn)
+		})
+	}
+}
+
+// survive keeps a fault of hotcell's own within the stream or the tool line that met it.
+func (d *side) survive(what string) {
+	if r := recover(); r != nil {
+		d.s.log.Error("a "+what+" met a fault of hotcell's own", "call", d.c.id, "panic", r, "stack", string(debug.Stack()))
+	}
+}
+
+// use takes a line by which the cell uses what its call was granted. It waits for nothing and keeps nothing of line. Its
+// error is told among the call's events; the verdict on the call is not its business.
+func (d *side) use(kind string, line []byte) error {
+	if kind == wall.TypeTool {
+		return d.tool(line)
+	}
+	if d.broken {
+		return errors.New("the tunnel is closed")
+	}
+	err := d.tunnel.Handle(kind, line) // where nothing is granted, it refuses each stream
+	switch {
+	case err != nil:
+		d.broken = true
+		return fmt.Errorf("the tunnel is closed: %w", err)
+	case len(d.grants.ports) == 0:
+		return errors.New("not allowed: the call was granted nothing to connect to")
+	}
+	return nil
+}
+
+// tool answers a tool line in the background.
+func (d *side) tool(line []byte) error {
+	ask, err := wall.DecodeTool(line)
+	if err != nil {
+		return err
+	}
+	if d.grants.tools == nil {
+		d.reply(refusedTool(ask.ID, "the call was granted no tools"))
+		return errors.New("not allowed: the call was granted no tools")
+	}
+	if d.asked++; d.asked > toolsInAll {
+		d.reply(refusedTool(ask.ID, fmt.Sprintf("the call has used tools %d times, which is the most", toolsInAll)))
+		return errors.New("the call uses no more tools")
+	}
+	select {
+	case d.slots <- struct{}{}:
+	default:
+		d.reply(refusedTool(ask.ID, fmt.Sprintf("%d tools are in use already: wait for one of their answers", toolsAtOnce)))
+		return nil
+	}
+	d.s.tidying.Go(func() {
+		defer func() { <-d.slots }()
+		defer d.survive("tool")
+		d.send(d.grants.tools.Tool(d.ctx, &ask))
+	})
+	return nil
+}
+
+// refusedTool is the answer to a tool line that reaches no tool.
+func refusedTool(id, why string) *wall.ToolResult {
+	return &wall.ToolResult{Type: wall.TypeToolResult, ID: id, Error: why, Code: codeDenied}
+}
+
+// codeDenied is the protocol's word for what is not permitted.
+const codeDenied = "permission_denied"
+
+// reply sends an answer without waiting for the cell to read it. One that doesn't read loses answers.
+func (d *side) reply(r *wall.ToolResult) {
+	select {
+	case d.replies <- r:
+	default:
+	}
+	d.replier.Do(func() {
+		d.s.tidying.Go(func() {
+			for {
+				select {
+				case r := <-d.replies:
+					d.send(r)
+				case <-d.ctx.Done():
+					return
+				}
+			}
+		})
+	})
+}
+
+// send writes an answer. A cell that doesn't read holds it up until the cell is destroyed.
+func (d *side) send(r *wall.ToolResult) {
+	r.Type = wall.TypeToolResult
+	line, err := json.Marshal(r)
+	if err != nil || len(line) > wall.MaxLine {
+		line, _ = json.Marshal(&wall.ToolResult{
+			Type: wall.TypeToolResult, ID: r.ID, Error: fmt.Sprintf("the tool's answer is longer than %d bytes", wall.MaxLine), Code: "tool_execution_failure",
+		})
+	}
+	_ = d.lines.Line(line)
+}

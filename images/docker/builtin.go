@@ -1,0 +1,85 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/client"
+	"github.com/hotcell/hotcell/images"
+)
+
+// builtin returns [images.Builtin], which is loaded where the engine has none: never pulled. Callers at the same time share
+// the load, which goes on when one of them leaves.
+func (s *Store) builtin(ctx context.Context) (images.Image, error) {
+	img, err := s.inspectBuiltin(ctx, images.Builtin)
+	if !errdefs.IsNotFound(err) {
+		return img, err
+	}
+	own, err := s.learn(ctx)
+	if err != nil {
+		return images.Image{}, err
+	}
+	shared := s.pulls.DoChan(images.Builtin, func() (any, error) {
+		if err := s.begin(); err != nil {
+			return nil, err
+		}
+		defer s.work.Done()
+		ctx, cancel := context.WithTimeout(s.ctx, s.limits.Pull)
+		defer cancel()
+		return nil, s.load(ctx, own)
+	})
+	select {
+	case res := <-shared:
+		if res.Err != nil {
+			return images.Image{}, res.Err
+		}
+	case <-ctx.Done():
+		return images.Image{}, fmt.Errorf("load image %s: %w", images.Builtin, context.Cause(ctx))
+	}
+	img, err = s.inspectBuiltin(ctx, images.Builtin)
+	if errdefs.IsNotFound(err) {
+		err = &images.UnavailableError{Ref: images.Builtin, Why: "not present right after it was loaded: someone removes it", Retryable: true}
+	}
+	return img, err
+}
+
+// inspectBuiltin is [Store.inspect], to which an image of that name with anything in it is none.
+func (s *Store) inspectBuiltin(ctx context.Context, ref string) (images.Image, error) {
+	op, cancel := context.WithTimeout(ctx, s.limits.Inspect)
+	defer cancel()
+	info, err := s.engine.ImageInspect(op, ref)
+	switch {
+	case errdefs.IsNotFound(err):
+		return images.Image{}, err
+	case err != nil:
+		return images.Image{}, s.explain(ctx, "inspect image "+ref, err)
+	}
+	own, err := s.learn(ctx)
+	if err != nil {
+		return images.Image{}, err
+	}
+	if !slices.Equal(info.RootFS.Layers, []string{images.BuiltinLayer()}) || (platform{info.Os, goArch(info.Architecture)}) != own {
+		return images.Image{}, errdefs.ErrNotFound
+	}
+	return imageOf(ref, info), nil
+}
+
+func (s *Store) load(ctx context.Context, own platform) error {
+	answer, err := s.engine.ImageLoad(ctx, bytes.NewReader(images.BuiltinArchive(own.arch)), client.ImageLoadWithQuiet(true))
+	if err == nil {
+		err = errors.Join(drain(answer.Body), answer.Body.Close())
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && s.ctx.Err() != nil:
+		return errClosed
+	case ctx.Err() != nil, client.IsErrConnectionFailed(err):
+		return s.explain(s.ctx, "load image "+images.Builtin, err)
+	}
+	return &images.UnavailableError{Ref: images.Builtin, Why: "the engine does not load it: " + line(err.Error())}
+}

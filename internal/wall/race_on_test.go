@@ -1,0 +1,5 @@
+//go:build race
+
+package wall
+
+const raceEnabled = true
