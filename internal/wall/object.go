@@ -3,8 +3,6 @@ package wall
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 )
 
 // Members calls f with each key of a JSON object's top level, unquoted, and its value as it stands in raw; the values
@@ -33,30 +31,10 @@ type member struct {
 // that the two ends of the wall could read one line differently.
 type object []member
 
-// parseObject accepts one JSON object without double keys. encoding/json bounds its depth.
+// parseObject accepts one JSON object without double keys. [scan] bounds its depth.
 func parseObject(line []byte) (object, error) {
-	w := walker{b: line}
-	if !w.open() {
-		return nil, errors.New("expected a JSON object")
-	}
-	if !json.Valid(line) {
-		return nil, errors.New("not valid JSON")
-	}
-	o := make(object, 0, 4)
-	for {
-		quoted, raw, ok := w.next()
-		if !ok {
-			return o, nil
-		}
-		key := unquote(quoted)
-		if o.has(key) {
-			return nil, fmt.Errorf("key %q is there twice", key)
-		}
-		if len(o) == maxMembers {
-			return nil, fmt.Errorf("more than %d keys", maxMembers)
-		}
-		o = append(o, member{key, raw})
-	}
+	o, _, err := scan(line)
+	return o, err
 }
 
 func (o object) has(key string) bool {
