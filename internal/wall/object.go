@@ -5,19 +5,6 @@ import (
 	"encoding/json"
 )
 
-// Members calls f with each key of a JSON object's top level, unquoted, and its value as it stands in raw; the values
-// alias raw. It reports false for what is no object, has a key twice or too many.
-func Members(raw []byte, f func(key string, value []byte)) bool {
-	o, err := parseObject(raw)
-	if err != nil {
-		return false
-	}
-	for _, m := range o {
-		f(m.key, m.raw)
-	}
-	return true
-}
-
 // maxMembers bounds the top level of a line: no line of the protocol has more than a dozen members.
 const maxMembers = 256
 
@@ -57,20 +44,11 @@ func (o object) get(key string) []byte {
 }
 
 // TypeOf returns the top-level "type" of a line, and "" for what is not a JSON object, has a key twice, or has no type.
-func TypeOf(line []byte) string {
-	if _, _, ok := plainData(line); ok {
-		return TypeData
-	}
-	o, err := parseObject(line)
-	if err != nil {
-		return ""
-	}
-	return o.typ()
-}
+func TypeOf(line []byte) string { return Parse(line).Type() }
 
 func (o object) typ() string {
 	if raw := o.get("type"); len(raw) > 0 && raw[0] == '"' {
-		return unquote(raw)
+		return known(raw)
 	}
 	return ""
 }
@@ -110,6 +88,25 @@ func unquote(raw []byte) string {
 		return ""
 	}
 	return s
+}
+
+// known is [unquote] for the words that are in every line, without a copy.
+func known(raw []byte) string {
+	switch string(raw) {
+	case `"type"`:
+		return "type"
+	case `"kind"`:
+		return "kind"
+	case `"data"`:
+		return "data"
+	case `"level"`:
+		return "level"
+	case `"message"`:
+		return "message"
+	case `"` + TypeEvent + `"`:
+		return TypeEvent
+	}
+	return unquote(raw)
 }
 
 // MaxDepth bounds how deep the values of a line may nest: whoever reads an answer later recurses into it.

@@ -24,7 +24,7 @@ func scan(text []byte) (o object, deepest int, err error) {
 		if !s.key() {
 			return nil, 0, errInvalid
 		}
-		key := unquote(s.quoted(from))
+		key := known(s.quoted(from))
 		s.next()
 		from = s.i
 		if !s.value() {
