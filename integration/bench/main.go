@@ -106,6 +106,8 @@ func sections() []section {
 		{"cold", "a call in a cell of its own, and what it takes without hotcell", coldSection},
 		{"throughput", "calls per second, with so many callers at a time", throughputSection},
 		{"relay", "how fast what a cell says is checked, numbered and delivered", relaySection},
+		{"growth", "a call in a cell that costs nothing, with more and more history and skills behind it", growthSection},
+		{"doors", "a call in a cell that costs nothing, through the doors", doorSection},
 	}
 }
 

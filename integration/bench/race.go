@@ -36,7 +36,9 @@ func (b *bench) race(ctx context.Context, section string, rounds int, all []cont
 	}
 	samples := map[string][]timing{}
 	for round := 0; round <= rounds && len(running) > 0; round++ {
-		b.say("%s, round %d of %d", section, round, rounds)
+		if rounds < 20 || round%(rounds/10) == 0 {
+			b.say("%s, round %d of %d", section, round, rounds)
+		}
 		still := running[:0:0]
 		for _, c := range running {
 			t, err := bounded(ctx, c)

@@ -1,17 +1,12 @@
 package main
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // quantile is the nearest-rank percentile of figures in order.
 func quantile(ordered []float64, percent int) float64 {
 	rank := (percent*len(ordered) + 99) / 100
 	return ordered[max(rank, 1)-1]
 }
-
-func median(figures []float64) float64 { return quantile(slices.Sorted(slices.Values(figures)), 50) }
 
 // spread is how far the true median may be from that of these figures, with a confidence of 95 %, in percent of it: from
 // the ranks between which it lies, whatever the distribution. With few figures these are the first and the last.
