@@ -14,7 +14,8 @@ import (
 
 // children are what this program does when it is started by itself.
 var children = map[string]func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error{
-	"speak": speak,
+	"speak":     speak,
+	"supervise": supervise,
 }
 
 // speak does what a frames skill does, and nothing else.

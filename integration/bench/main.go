@@ -23,14 +23,15 @@ func main() {
 
 // options are what the command line says.
 type options struct {
-	rounds int
-	only   *regexp.Regexp
-	short  bool
-	runner string
-	from   string // figures of an earlier run, instead of a run
-	json   string
-	svg    string
-	doc    string
+	rounds  int
+	only    *regexp.Regexp
+	short   bool
+	runner  string
+	program string
+	from    string // figures of an earlier run, instead of a run
+	json    string
+	svg     string
+	doc     string
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
@@ -65,6 +66,7 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	flags.StringVar(&only, "only", "", "measure only what matches this regular expression: names of sections and contenders, as \"cold: raw\"")
 	flags.BoolVar(&opts.short, "short", false, "a look at whether all rows work, not figures to keep")
 	flags.StringVar(&opts.runner, "runner", "cmd/hotcell/embed/hotcell-runner-"+runtime.GOARCH, "the runner that make build made")
+	flags.StringVar(&opts.program, "hotcell", "bin/hotcell", "the program that make build made")
 	flags.StringVar(&opts.from, "from", "", "show the figures in this file instead of measuring")
 	flags.StringVar(&opts.svg, "svg", getenv("BENCH_SVG"), "write a plot to this file")
 	flags.StringVar(&opts.doc, "doc", getenv("BENCH_DOC"), "replace the tables in this page")
@@ -106,6 +108,7 @@ func sections() []section {
 		{"cold", "a call in a cell of its own, and what it takes without hotcell", coldSection},
 		{"throughput", "calls per second, with so many callers at a time", throughputSection},
 		{"relay", "how fast what a cell says is checked, numbered and delivered", relaySection},
+		{"memory", "what supervisors hold", memorySection},
 		{"growth", "a call in a cell that costs nothing, with more and more history and skills behind it", growthSection},
 		{"doors", "a call in a cell that costs nothing, through the doors", doorSection},
 	}

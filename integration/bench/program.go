@@ -36,12 +36,13 @@ const (
 	importSkill   = "Python, prestart, 300 ms import"
 	holdSkill     = "hold"
 	floodSkill    = "flood"
+	overSkill     = "flood over its limit"
 )
 
 // names of skills on disk.
 var names = map[string]string{
 	framesSkill: "bench-frames", childSkill: "bench-python", prestartSkill: "bench-prestart", importSkill: "bench-import",
-	holdSkill: "bench-hold", floodSkill: "bench-flood",
+	holdSkill: "bench-hold", floodSkill: "bench-flood", overSkill: "bench-over",
 }
 
 // The skills' image, and what a call of any of them hands in.
@@ -64,6 +65,7 @@ func benchSkills() fstest.MapFS {
 		rig.PythonSkill(names[prestartSkill], "run: {prestart: true}\n", program),
 		rig.PythonSkill(names[holdSkill], "limits: {memory: 64Mi}\n", holding),
 		rig.PythonSkill(names[floodSkill], "limits: {output: 64Mi}\n", flooding),
+		rig.PythonSkill(names[overSkill], "", overflowing),
 		importing,
 	)
 }

@@ -38,6 +38,14 @@ for _ in range(%d):
 sys.stdout.write('{"type":"skill/result","success":true,"data":42}\n')
 `, floodLine(1<<10), floodLines/2/64)
 
+// overflowing is one that prints 1 GiB, whatever its limit is.
+var overflowing = fmt.Sprintf(`import sys
+sys.stdin.readline()
+line = %q
+for _ in range(%d):
+    sys.stdout.write(line * 64)
+`, floodLine(1<<10), 1<<30/(64<<10))
+
 // relaySection measures how fast what a cell says is checked, numbered and delivered: in this process alone, and from a
 // real cell through the engine. Figures are of whole floods.
 func relaySection(ctx context.Context, b *bench) error {

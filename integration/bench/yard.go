@@ -40,7 +40,11 @@ const places = 8
 // yard holds the supervisors of a run. Each is wired when it is first asked for, as hotcell is: with a journal, with locks,
 // with a pool or without.
 type yard struct {
-	runner  string
+	runner string
+	idle   time.Duration // of the pools
+	places int           // in them
+	cells  int           // at once; 0: hotcell's default
+
 	engine  *engine
 	sites   map[siteKey]*site
 	folders []string
@@ -61,7 +65,9 @@ type site struct {
 	stock  int // cells that waited at the beginning of the last load
 }
 
-func newYard(runner string) *yard { return &yard{runner: runner, sites: map[siteKey]*site{}} }
+func newYard(runner string) *yard {
+	return &yard{runner: runner, idle: time.Hour, places: places, sites: map[siteKey]*site{}}
+}
 
 // raw returns the way to the engine without hotcell.
 func (y *yard) raw() (*engine, error) {
@@ -122,11 +128,12 @@ func (y *yard) wire(key siteKey) (*site, error) {
 		Runner: y.runner, Skills: benchSkills(), Instance: fmt.Sprintf("bench%dx%d", os.Getpid(), len(y.sites)),
 		Driver: key.driver, Runtime: key.runtime, Remember: time.Minute,
 		Adjust: func(c *executor.Config) {
+			c.MaxCells = y.cells
 			c.Journal, c.RunDir, c.Observer = s.log, filepath.Join(dir, "uids"), gauge{executor.Blind, &s.busy}
 		},
 	}
 	if key.warm {
-		opts.Warm = warm.Options{Max: places, Idle: time.Hour, MaxAge: time.Hour}
+		opts.Warm = warm.Options{Max: y.places, Idle: y.idle, MaxAge: time.Hour}
 	}
 	if s.Rig, err = rig.New(opts); err != nil {
 		return nil, errors.Join(err, s.log.Close())
