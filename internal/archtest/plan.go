@@ -131,6 +131,7 @@ func floors() map[string]int {
 		"integration/hostile/skillbomb": floorProgram,
 		"integration/load":              floorProgram,
 		"integration/rig":               floorProgram,
+		"integration/skills/sdk":        floorProgram,
 		"integration/skills/word-count": floorProgram,
 		"integration/tally":             floorProgram,
 	}
@@ -153,8 +154,8 @@ func dependencies() []dependency {
 		{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/skills", "internal/engine/agent"},
 			"arguments and results are validated in one place, with one set of bounds; in the cell a model is told what its answer lacks"},
 		{"golang.org/x/text", []string{"internal/engine/agent"}, "the validator's faults are put into words, in English"},
-		{"github.com/openai/openai-go/v3", []string{"internal/engine/agent"}, "models are spoken to in one place, inside the cell"},
-		{"github.com/anthropics/anthropic-sdk-go", []string{"internal/engine/agent"}, "models are spoken to in one place, inside the cell"},
+		{"github.com/openai/openai-go/v3", []string{"internal/engine/agent", "internal/broker", "integration/skills/sdk"}, "models are spoken to in one place, inside the cell"},
+		{"github.com/anthropics/anthropic-sdk-go", []string{"internal/engine/agent", "internal/broker", "integration/skills/sdk"}, "models are spoken to in one place, inside the cell"},
 		{"github.com/grafana/sobek", []string{"internal/engine/js"}, "one package runs JavaScript"},
 		{"golang.org/x/crypto/x509roots/fallback", []string{"cmd/hotcell-engine"}, "an empty image has no certificates: the program brings them"},
 		{"github.com/goccy/go-yaml", []string{"internal/skills", "internal/config", "policies"},
