@@ -110,7 +110,6 @@ func floors() map[string]int {
 		"internal/broker":       floorAdapter,
 		"internal/vault":        floorAdapter,
 		"internal/tools":        floorAdapter,
-		"internal/engine":       floorAdapter,
 
 		"executor":           floorExecutor,
 		"executor/admission": floorExecutor,
