@@ -62,6 +62,17 @@ else:
     os.abort()
 `
 
+// filedSkill is given its model's key as a file, and tells it.
+const filedSkill = `
+import json, os, sys
+args = json.load(open(os.environ["HOTCELL_REQUEST"]))["arguments"]
+for name in sorted(os.listdir("/run/hotcell/secrets")):
+    key = open("/run/hotcell/secrets/" + name).read()
+    print(args["marker"], name, key)
+    sys.stderr.write(key.encode().hex() + "\n")
+raise SystemExit("bad key " + key)
+`
+
 // canary is one key that must turn up nowhere.
 type canary struct{ name, value string }
 
@@ -152,6 +163,13 @@ func TestCanary(t *testing.T) {
 			after.pages(d, marker)
 		})
 	}
+	t.Run("file", func(t *testing.T) {
+		marker := "marker-" + rand.Text()
+		all := wireOf(d, `{"type":"skill/call/req","id":"`+marker+`","name":"filed","arguments":{"marker":"`+marker+`"}}`)
+		after := &search{t: t, canaries: canaries}
+		after.must("what the call said", all, marker+" OPENAI_API_KEY [redacted]", "bad key [redacted]")
+		after.pages(d, marker)
+	})
 	for _, c := range []canary{model, callers} {
 		if !upstream.shown[c.value] {
 			t.Errorf("the provider was never shown %s", c.name)
@@ -173,6 +191,7 @@ func canaryConfig(t *testing.T, dir, url string, model, secret canary) string {
 llm:
   providers:
     - {name: canary, kind: openai, base_url: "` + url + `/v1", credential: "file:` + filepath.Join(dir, "model") + `", models: ["*"]}
+policy: {llm: {inject: [broker, file]}}
 secrets: {CANARY: "file:` + filepath.Join(dir, "secret") + `"}
 `
 	for name, text := range files {
@@ -189,17 +208,20 @@ secrets: {CANARY: "file:` + filepath.Join(dir, "secret") + `"}
 func canaryFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	skill := filepath.Join(dir, "canary")
-	if err := os.Mkdir(skill, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		"SKILL.md":   "---\nname: canary\ndescription: is careless with keys\n---\n",
-		"skill.yaml": "llm: {provider: canary}\nsecrets: [CANARY]\nmax_turns: 50\n",
-		"main.py":    canarySkill,
+	for name, skill := range map[string][2]string{
+		"canary": {"llm: {provider: canary}\nsecrets: [CANARY]\nmax_turns: 50\n", canarySkill},
+		"filed":  {"llm: {provider: canary, inject: file}\n", filedSkill},
 	} {
-		if err := os.WriteFile(filepath.Join(skill, name), []byte(text), 0o644); err != nil {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
+		}
+		for file, text := range map[string]string{
+			"SKILL.md":   "---\nname: " + name + "\ndescription: is careless with keys\n---\n",
+			"skill.yaml": skill[0], "main.py": skill[1],
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name, file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	return dir
