@@ -37,11 +37,11 @@ help: ## list the targets
 demo: build image ## run the bundled code-review skill on a sample, from nothing
 	bin/hotcell run code-review --arg code=@docs/examples/sample.py
 
-build: ## build bin/hotcell with the runners for amd64 and arm64 in it
-	@for arch in amd64 arm64; do \
+build: ## build bin/hotcell with the runners and engines for amd64 and arm64 in it
+	@for arch in amd64 arm64; do for program in runner engine; do \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -trimpath -ldflags '-s -w' \
-			-o $(EMBED)/hotcell-runner-$$arch ./cmd/hotcell-runner || exit 1; \
-	done
+			-o $(EMBED)/hotcell-$$program-$$arch ./cmd/hotcell-$$program || exit 1; \
+	done; gzip -6nf $(EMBED)/hotcell-engine-$$arch || exit 1; done
 	CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -ldflags '-s -w' -o bin/hotcell ./cmd/hotcell
 
 test: build image ## run every test, those on the real engine included (PKGS=./..., REQUIRE=...)
@@ -86,4 +86,4 @@ runsc: engine ## build gVisor's runtime and register it with the engine
 	@scripts/runsc
 
 clean: ## remove what was built
-	rm -rf bin dist $(EMBED)/hotcell-runner-*
+	rm -rf bin dist $(EMBED)/hotcell-runner-* $(EMBED)/hotcell-engine-*
