@@ -41,6 +41,7 @@ type Options struct {
 	Skills   fs.FS                  // folders of skills, before the bundled ones; may be nil
 	Host     string                 // the engine; "" for the usual one
 	Instance string                 // "": "rig"
+	Driver   string                 // "docker" or "oci"; "": that of EnvDriver, else docker
 	Runtime  string                 // "": that of EnvRuntime, else the engine's default
 	Adjust   func(*executor.Config) // last word on the configuration; may be nil
 	Log      *slog.Logger
@@ -60,6 +61,7 @@ type Rig struct {
 	Driver *docker.Driver
 	Cells  sandbox.Driver // what makes the cells: Driver, or that of EnvDriver
 	Pool   *warm.Driver   // nil without one
+	Folder string         // of driver oci's files; "" without it
 
 	leases *leases
 	images *imagesdocker.Store
@@ -107,7 +109,7 @@ func New(opts Options) (*Rig, error) {
 		cfg.Engine = func(string) (sandbox.Tree, error) { return engine, nil }
 	}
 	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, describe: dockerInspect, end: func() error { return nil }}
-	if Engineless() {
+	if opts.Driver == "oci" || opts.Driver == "" && Engineless() {
 		if err := withoutEngine(r, &cfg, opts); err != nil {
 			return nil, errors.Join(err, store.Close(), driver.Close())
 		}
