@@ -16,18 +16,26 @@ import (
 )
 
 // serve is one call from its acceptance to its one answer. What it made is undone in the background: the answer never
-// waits for the clean-up.
-func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse {
+// waits for the clean-up. The answer is nil where the journal does not take the call in: then nothing was made for it, and an
+// earlier call answers in its place, or the refusal.
+func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) (*a2e.CallResponse, awaiter, *a2e.Error) {
+	defer s.serving.Done()
 	began := time.Now()
+	s.remember(c)
 	out := s.survive(ctx, c, inputs, w)
 	c.override = nil
+	if taken := c.taking.wait(); !taken.in() {
+		s.calls.drop(c)
+		c.withdraw()
+		return nil, taken.earlier, taken.refused
+	}
 	answer := response(c, out.result, time.Since(began), out.fail)
 	if s.cfg.EmbedEvents {
 		embed(answer, c)
 	}
 	answer = s.finish(c, answer)
 	s.awaitListener(c)
-	return answer
+	return answer, nil, nil
 }
 
 // survive is [Supervisor.live] for a supervisor that outlives its own faults: a panic costs the call that met it, and what
@@ -76,6 +84,9 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	if fail != nil {
 		return outcome{fail: fail}
 	}
+	if !c.taking.wait().in() {
+		return outcome{} // nothing is made for a call that has no record
+	}
 
 	c.to(control.Starting)
 	deadline := time.Now().Add(p.policy.Timeout)
@@ -106,9 +117,12 @@ var errDeadline = errors.New("the call's deadline passed")
 // nothing of it, and has its share back.
 func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *cleanup.Stack, inputs fs.FS, w a2e.EventWriter) (out outcome, dead bool) {
 	side := s.openSide(ctx, c, cl, p.grants)
+	running := time.Now()
+	handed := s.handIn(ctx, cl, c, p, inputs) // first of all: the cell works while the rest is set up
 	r := relay.New(relay.Options{
 		ReqID: c.req.ID, Output: int64(p.policy.Limits.Output), Out: int64(p.policy.Limits.Out), Frames: p.skill.Run.Frames,
 		Keep: s.keep(c), Deliver: s.deliver(c, w), Use: side.use,
+		Redact: p.grants.values(),
 	})
 	delivered := make(chan struct{})
 	c.delivered = delivered
@@ -117,14 +131,13 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	if p.skill.Run.Frames {
 		c.to(control.Running) // no runner announces itself
 	}
-	running := time.Now()
 	var f facts
 	defer func() {
 		side.close()
 		s.retire(c, cl, f)
 		r.Close()
 	}()
-	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, s.handIn(ctx, cl, c, p, inputs))
+	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, handed)
 	s.watch.Phase("run", time.Since(running))
 	if f.stillborn(ctx, cl, r) {
 		s.passOn(c, cl, undo)

@@ -92,14 +92,13 @@ func (s *Supervisor) Run(ctx context.Context, who a2e.Caller, req *a2e.CallReque
 		c.deafen = stop
 		earlier, fail := s.accept(c)
 		if fail == nil && earlier == nil {
-			earlier, fail = s.remember(c)
+			var answer *a2e.CallResponse
+			if answer, earlier, fail = s.serve(life, c, inputs, w); answer != nil {
+				return answer
+			}
 		}
-		switch {
-		case fail != nil:
+		if fail != nil {
 			return refusal(c, fail)
-		case earlier == nil:
-			defer s.serving.Done()
-			return s.serve(life, c, inputs, w)
 		}
 		if answer := earlier.await(ctx); answer != nil {
 			return answer

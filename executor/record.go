@@ -33,6 +33,7 @@ type call struct {
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed once answer stands
 
+	taking    *taking            // how the journal takes it
 	deafen    context.CancelFunc // ends listener
 	delivered <-chan struct{}    // closed once the listener has every event; nil without a cell
 	taken     atomic.Int64       // events that the listener took

@@ -16,21 +16,38 @@ const (
 	answerLimit  = 2 * time.Second
 )
 
-// remember journals a call that was registered, before anything is made for it. The call is forgotten again if it can't be,
-// or if the journal knows the same request from another supervisor or from an earlier life.
-func (s *Supervisor) remember(c *call) (earlier awaiter, refused *a2e.Error) {
+// taking is whether the journal takes a call in. It is asked while the call is planned.
+type taking struct {
+	done    chan struct{}
+	earlier awaiter    // the journal knows the same request from another supervisor or from an earlier life
+	refused *a2e.Error // it can't be written, or the request id stands for another request
+}
+
+func (t *taking) wait() *taking {
+	<-t.done
+	return t
+}
+
+func (t *taking) in() bool { return t.earlier == nil && t.refused == nil }
+
+// remember journals a call that was registered, in the background. Nothing is made for the call before that is done.
+func (s *Supervisor) remember(c *call) {
+	c.taking = &taking{done: make(chan struct{})}
+	s.tidying.Go(func() {
+		defer close(c.taking.done)
+		c.taking.earlier, c.taking.refused = s.enter(c)
+	})
+}
+
+func (s *Supervisor) enter(c *call) (earlier awaiter, refused *a2e.Error) {
 	ctx, cancel := context.WithTimeout(context.Background(), journalLimit)
 	defer cancel()
 	old, err := s.journal.Accept(ctx, c.record(s.cfg.Instance), c.accepted.Add(-Replay))
-	if err == nil && old == nil {
+	switch {
+	case err == nil && old == nil:
 		s.watch.CallAccepted(c.req.Name)
 		s.watch.InFlight(s.calls.inFlight())
 		return nil, nil
-	}
-	s.calls.drop(c)
-	c.withdraw()
-	s.serving.Done()
-	switch {
 	case err != nil:
 		s.log.Error("a call was refused: it can't be journalled", "call", c.id, "error", err)
 		return nil, unjournalled()

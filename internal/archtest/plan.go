@@ -67,12 +67,14 @@ func hotcell() plan {
 
 func floors() map[string]int {
 	return map[string]int{
-		"internal/a2e":      floorWords,
-		"internal/wall":     floorWords,
-		"internal/cleanup":  floorWords,
-		"internal/control":  floorWords,
-		"internal/testutil": floorWords,
-		"internal/archtest": floorWords,
+		"internal/a2e":        floorWords,
+		"internal/calculator": floorWords,
+		"internal/clever":     floorWords,
+		"internal/wall":       floorWords,
+		"internal/cleanup":    floorWords,
+		"internal/control":    floorWords,
+		"internal/testutil":   floorWords,
+		"internal/archtest":   floorWords,
 
 		"internal/testutil/engineproxy": floorWords,
 
@@ -96,15 +98,18 @@ func floors() map[string]int {
 		"sandbox/oci":           floorAdapter,
 		"images/docker":         floorAdapter,
 		"images/layout":         floorAdapter,
-		"internal/broker":       floorAdapter,
 		"internal/instance":     floorAdapter,
 		"internal/metrics":      floorAdapter,
 		"internal/runner":       floorAdapter,
+		"internal/egress":       floorAdapter,
+		"internal/secrets":      floorAdapter,
 		"internal/store":        floorAdapter,
-		"internal/vault":        floorAdapter,
 		"internal/engine":       floorAdapter,
 		"internal/engine/agent": floorAdapter,
 		"internal/engine/js":    floorAdapter,
+		"internal/broker":       floorAdapter,
+		"internal/vault":        floorAdapter,
+		"internal/tools":        floorAdapter,
 
 		"executor":           floorExecutor,
 		"executor/admission": floorExecutor,
@@ -124,7 +129,9 @@ func floors() map[string]int {
 		"integration/faults":            floorProgram,
 		"integration/hostile":           floorProgram,
 		"integration/hostile/skillbomb": floorProgram,
+		"integration/load":              floorProgram,
 		"integration/rig":               floorProgram,
+		"integration/skills/sdk":        floorProgram,
 		"integration/skills/word-count": floorProgram,
 		"integration/tally":             floorProgram,
 	}
@@ -132,6 +139,7 @@ func floors() map[string]int {
 
 func dependencies() []dependency {
 	return []dependency{
+		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools"}, "operators' MCP servers are spoken to in one place"},
 		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
@@ -146,8 +154,10 @@ func dependencies() []dependency {
 		{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/skills", "internal/engine/agent"},
 			"arguments and results are validated in one place, with one set of bounds; in the cell a model is told what its answer lacks"},
 		{"golang.org/x/text", []string{"internal/engine/agent"}, "the validator's faults are put into words, in English"},
-		{"github.com/openai/openai-go/v3", []string{"internal/engine/agent", "internal/broker"}, "models are spoken to in one place, inside the cell; tests of the broker are its clients"},
-		{"github.com/anthropics/anthropic-sdk-go", []string{"internal/engine/agent", "internal/broker"}, "models are spoken to in one place, inside the cell; tests of the broker are its clients"},
+		{"github.com/openai/openai-go/v3", []string{"internal/engine/agent", "internal/broker", "integration/skills/sdk"},
+			"models are spoken to in one place, inside the cell; tests of the broker are its clients"},
+		{"github.com/anthropics/anthropic-sdk-go", []string{"internal/engine/agent", "internal/broker", "integration/skills/sdk"},
+			"models are spoken to in one place, inside the cell; tests of the broker are its clients"},
 		{"github.com/grafana/sobek", []string{"internal/engine/js"}, "one package runs JavaScript"},
 		{"golang.org/x/crypto/x509roots/fallback", []string{"cmd/hotcell-engine"}, "an empty image has no certificates: the program brings them"},
 		{"github.com/goccy/go-yaml", []string{"internal/skills", "internal/config", "policies"},

@@ -51,3 +51,20 @@ func (d *demand) recent(now time.Time) int {
 	}
 	return sum
 }
+
+// leases are the times of the latest leases. A cell that is started ahead takes the processors from the call that has just
+// got one, so its start waits for a breath, unless so many calls come that every start is needed at once.
+type leases [few]time.Time
+
+func (l *leases) note(now time.Time) {
+	copy(l[1:], l[:few-1])
+	l[0] = now
+}
+
+// breath is how long the next start should wait.
+func (l *leases) breath(now time.Time) time.Duration {
+	if now.Sub(l[few-1]) < time.Second {
+		return 0
+	}
+	return max(0, breath-now.Sub(l[0]))
+}

@@ -168,6 +168,10 @@ func TestTheSecondCallGetsACellThatWaited(t *testing.T) {
 		if second != waits.ID || second == first || said != ready+"got hello\n" {
 			t.Errorf("the second call had cell %s and heard %q, want the waiting cell %s", second, said, waits.ID)
 		}
+		if n := b.waiting(); n != 0 {
+			t.Errorf("%d cells wait right after a lease, want none: the call has the host for itself first", n)
+		}
+		time.Sleep(breath)
 		if n := b.waiting(); n != 1 {
 			t.Errorf("%d cells wait after a lease, want 1", n)
 		}
@@ -391,6 +395,35 @@ func TestCallsInFlightComeFirst(t *testing.T) {
 	})
 }
 
+// While calls queue nothing is started ahead, and what waits is kept for them.
+func TestWhatWaitsIsKeptForCallsThatQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var busy atomic.Bool
+		b := newBench(t, answer, Options{Busy: busy.Load})
+		defer b.close()
+		for range 2 {
+			b.call(b.spec("s", "b", "p"))
+		}
+		time.Sleep(time.Second)
+		busy.Store(true)
+		time.Sleep(10 * time.Second)
+		if n := b.waiting(); n != 2 {
+			t.Errorf("%d cells wait, want the 2 of before", n)
+		}
+		before := b.fake.Stats().Created
+		b.call(b.spec("s", "b", "p"))
+		time.Sleep(10 * time.Second)
+		if n, made := b.waiting(), b.fake.Stats().Created-before; n != 1 || made != 0 {
+			t.Errorf("%d cells wait after a lease and %d were made, while calls queue", n, made)
+		}
+		busy.Store(false)
+		time.Sleep(2 * time.Second)
+		if n := b.waiting(); n != 2 {
+			t.Errorf("%d cells wait once no call queues, want 2", n)
+		}
+	})
+}
+
 func TestACellThatWillNotDieKeepsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, answer, Options{Max: 1, Idle: time.Minute})
@@ -466,4 +499,25 @@ func TestManyCallsAtOnce(t *testing.T) {
 		group.Wait()
 		b.close()
 	})
+}
+
+func TestManyLeasesLeaveNoTimeForABreath(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var l leases
+	if d := l.breath(now); d != 0 {
+		t.Errorf("a pool without leases waits %v", d)
+	}
+	for i := range few {
+		l.note(now.Add(time.Duration(i) * time.Millisecond))
+		want := breath - time.Millisecond
+		if i == few-1 {
+			want = 0
+		}
+		if d := l.breath(now.Add(time.Duration(i+1) * time.Millisecond)); d != want {
+			t.Errorf("after %d leases: %v, want %v", i+1, d, want)
+		}
+	}
+	if d := l.breath(now.Add(2 * time.Second)); d != 0 {
+		t.Errorf("long after the last lease: %v", d)
+	}
 }
