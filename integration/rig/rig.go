@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"testing/fstest"
 	"time"
@@ -18,6 +19,7 @@ import (
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/skills/bundled"
+	"github.com/hotcell/hotcell/internal/tools"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/cgroup"
@@ -161,10 +163,11 @@ func runnerTree(path string) (sandbox.Tree, error) {
 	if err != nil {
 		return sandbox.Tree{}, fmt.Errorf("runner: %w: build it with 'make build'", err)
 	}
-	sum := sha256.Sum256(b)
+	module := tools.Python()
+	sum := sha256.Sum256(slices.Concat(b, module))
 	return sandbox.Tree{
 		Name: "runner", Digest: hex.EncodeToString(sum[:]), Target: wall.DirRunner,
-		FS: fstest.MapFS{"runner": {Data: b, Mode: 0o755}},
+		FS: fstest.MapFS{"runner": {Data: b, Mode: 0o755}, tools.PythonFile: {Data: module, Mode: 0o644}},
 	}, nil
 }
 
