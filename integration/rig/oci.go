@@ -40,7 +40,8 @@ func withoutEngine(r *Rig, cfg *executor.Config, opts Options) error {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	cfg.Driver, cfg.Images = driver, saved{store}
-	r.Cells, r.end = driver, func() error { return errors.Join(driver.Close(), os.RemoveAll(dir)) }
+	r.Cells, r.Folder = driver, dir
+	r.end = func() error { return errors.Join(driver.Close(), os.RemoveAll(dir)) }
 	r.shoot = func(_ context.Context, id string) error {
 		instance, name, _ := strings.Cut(id, ".")
 		text, err := os.ReadFile(filepath.Join(dir, "run", instance, name, "pid"))

@@ -39,9 +39,11 @@ const EnvWarm = "HOTCELL_WARM"
 // Options say what differs from a plain supervisor.
 type Options struct {
 	Runner   string                 // path of a built hotcell-runner
+	Engine   string                 // path of a built hotcell-engine; "": there is none
 	Skills   fs.FS                  // folders of skills, before the bundled ones; may be nil
 	Host     string                 // the engine; "" for the usual one
 	Instance string                 // "": "rig"
+	Driver   string                 // "docker" or "oci"; "": that of EnvDriver, else docker
 	Runtime  string                 // "": that of EnvRuntime, else the engine's default
 	Adjust   func(*executor.Config) // last word on the configuration; may be nil
 	Log      *slog.Logger
@@ -61,6 +63,7 @@ type Rig struct {
 	Driver *docker.Driver
 	Cells  sandbox.Driver // what makes the cells: Driver, or that of EnvDriver
 	Pool   *warm.Driver   // nil without one
+	Folder string         // of driver oci's files; "" without it
 
 	leases *leases
 	images *imagesdocker.Store
@@ -76,7 +79,7 @@ func New(opts Options) (*Rig, error) {
 	if opts.Instance == "" {
 		opts.Instance = "rig"
 	}
-	runner, err := runnerTree(opts.Runner)
+	runner, err := program(opts.Runner, "runner", wall.DirRunner)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +103,15 @@ func New(opts Options) (*Rig, error) {
 		DefaultImages: map[string]string{"python": PythonImage, "sh": PythonImage},
 		EmbedEvents:   true,
 	}
+	if opts.Engine != "" {
+		engine, err := program(opts.Engine, "engine", wall.DirEngine)
+		if err != nil {
+			return nil, errors.Join(err, store.Close(), driver.Close())
+		}
+		cfg.Engine = func(string) (sandbox.Tree, error) { return engine, nil }
+	}
 	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, describe: dockerInspect, end: func() error { return nil }}
-	if Engineless() {
+	if opts.Driver == "oci" || opts.Driver == "" && Engineless() {
 		if err := withoutEngine(r, &cfg, opts); err != nil {
 			return nil, errors.Join(err, store.Close(), driver.Close())
 		}
@@ -158,17 +168,19 @@ func sources(own fs.FS) []skills.Source {
 	return append(list, skills.Source{Label: skills.SourceCore, FS: bundled.FS(), Path: "bundled"})
 }
 
-func runnerTree(path string) (sandbox.Tree, error) {
+// program is the tree of a program that cells have.
+func program(path, name, target string) (sandbox.Tree, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return sandbox.Tree{}, fmt.Errorf("runner: %w: build it with 'make build'", err)
+		return sandbox.Tree{}, fmt.Errorf("%s: %w: build it with 'make build'", name, err)
 	}
-	module := tools.Python()
-	sum := sha256.Sum256(slices.Concat(b, module))
-	return sandbox.Tree{
-		Name: "runner", Digest: hex.EncodeToString(sum[:]), Target: wall.DirRunner,
-		FS: fstest.MapFS{"runner": {Data: b, Mode: 0o755}, tools.PythonFile: {Data: module, Mode: 0o644}},
-	}, nil
+	files := fstest.MapFS{name: {Data: b, Mode: 0o755}}
+	if target == wall.DirRunner { // what else a release's runner brings
+		files[tools.PythonFile] = &fstest.MapFile{Data: tools.Python(), Mode: 0o644}
+		b = slices.Concat(b, tools.Python())
+	}
+	sum := sha256.Sum256(b)
+	return sandbox.Tree{Name: name, Digest: hex.EncodeToString(sum[:]), Target: target, FS: files}, nil
 }
 
 // PythonSkill is a skill of one script, as a folder below name.

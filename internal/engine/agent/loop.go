@@ -31,7 +31,7 @@ func (l *loop) run(ctx context.Context) error {
 		}
 		if r.end == declined {
 			l.tell(turn, r, nil)
-			return engine.Finalf(codeRefused, "the model declined: %s", said(r.detail, r.text))
+			return engine.Finalf(codeRefused, "the model declined: %s", reason(r.detail, r.text))
 		}
 		if len(r.calls) > 0 {
 			if turn == l.turns {
@@ -128,7 +128,7 @@ func (l *loop) tell(turn int, r *reply, results []result) {
 // pct is how far the loop is; a run that ends early jumps to its end.
 func (l *loop) pct(turn int) float64 { return float64(min(95, 100*(turn-1)/l.turns)) }
 
-func said(texts ...string) string {
+func reason(texts ...string) string {
 	for _, t := range texts {
 		if t = engine.OneLine(t, 300); t != "" {
 			return t

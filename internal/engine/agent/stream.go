@@ -43,5 +43,5 @@ func (s *stream) flush() {
 	}
 	s.last = s.now()
 	s.left -= len(text)
-	s.voice.Status("the model speaks", map[string]any{"turn": s.turn, "delta": engine.Clip(text, engine.MaxText)})
+	s.voice.Status(engine.OneLine(text, pieceBytes), map[string]any{"turn": s.turn, "delta": engine.Clip(text, engine.MaxText)})
 }

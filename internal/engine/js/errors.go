@@ -61,6 +61,10 @@ var (
 
 // thrown says what a script threw and where. An error's own code and retryable go with it.
 func (s *script) thrown(value sobek.Value, stack []sobek.StackFrame) (f *engine.Failure) {
+	var ex *sobek.Exception
+	if err, ok := value.Export().(error); ok && errors.As(err, &ex) && ex.Value() != nil { // by a module's top level
+		value, stack = ex.Value(), ex.Stack()
+	}
 	f = &engine.Failure{Code: codeException, Message: "the script threw something that can't be read"}
 	err := s.rt.Try(func() { // what was thrown may have code of its own
 		f.Message = engine.OneLine(value.String(), 2048)

@@ -47,6 +47,9 @@ func Run(ctx context.Context, cfg engine.Config, script string) bool {
 	if err == nil {
 		return true
 	}
+	if s != nil {
+		err = s.explained(err)
+	}
 	voice.Fail(fail(ctx, err))
 	return false
 }

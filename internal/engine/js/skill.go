@@ -128,7 +128,7 @@ func (s *script) plain(err error) sobek.Value {
 	message, code := err.Error(), ""
 	var te *engine.ToolError
 	if errors.As(err, &te) {
-		code = te.Code
+		message, code = te.Message, te.Code
 	}
 	for key, value := range map[string]string{"message": message, "code": code} {
 		_ = o.Set(key, value) // a new object takes anything

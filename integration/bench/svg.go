@@ -1,0 +1,3 @@
+package main
+
+func (r *report) plot() []byte { return nil }
