@@ -199,7 +199,7 @@ func TestACallUsesWhatItIsGranted(t *testing.T) {
 		_, panicked := readAll(c, "b.other")
 		c.done([]any{
 			string(echo), fmt.Sprint(err), fmt.Sprint(refused), panicked != nil, c.env("ECHO"), c.env("OTHER"), c.env("KEY") == "key:"+c.env(wall.EnvToken),
-			c.env("NONE"), c.lease.Secrets["S"], c.leases,
+			c.env("NONE"), c.lease.Secrets["S"] == "sesame-open", c.leases, c.lease.Secrets["S"],
 		})
 	}, nil)
 	answer, _ := b.ask(t.Context(), req("free"))
@@ -210,7 +210,7 @@ func TestACallUsesWhatItIsGranted(t *testing.T) {
 	if err := json.Unmarshal(data(answer), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := []any{"hello", "<nil>", "refused: ", true, "http://127.0.0.1:41001", "127.0.0.1:41002", true, "", "sesame-open", 1.0}
+	want := []any{"hello", "<nil>", "refused: ", true, "http://127.0.0.1:41001", "127.0.0.1:41002", true, "", true, 1.0, "[redacted]"}
 	for i := range want {
 		if i == 2 {
 			if !strings.HasPrefix(fmt.Sprint(got[i]), "refused: ") {
