@@ -74,6 +74,12 @@ func (d *diary) Write(e audit.Entry) {
 // newToolRig is a rig with one cell, whose skills may use tools.
 func newToolRig(t *testing.T, kept audit.Log, folders ...fstest.MapFS) *rig.Rig {
 	t.Helper()
+	return newRoomyToolRig(t, kept, 1, folders...)
+}
+
+// newRoomyToolRig has more cells.
+func newRoomyToolRig(t *testing.T, kept audit.Log, cells int, folders ...fstest.MapFS) *rig.Rig {
+	t.Helper()
 	box := tools.NewBox(tools.BoxOptions{})
 	t.Cleanup(box.Close)
 	lib, err := skills.LoadWith([]skills.Source{{Label: skills.SourceProject, FS: rig.Merge(folders...), Path: "rig"}}, box, nil)
@@ -85,7 +91,7 @@ func newToolRig(t *testing.T, kept audit.Log, folders ...fstest.MapFS) *rig.Rig 
 		return r.Call(ctx, who, req, nil)
 	}})
 	r = newRig(t, rig.Options{Adjust: func(c *executor.Config) {
-		c.Skills, c.Services, c.MaxCells = lib, []service.Service{gate}, 1
+		c.Skills, c.Services, c.MaxCells = lib, []service.Service{gate}, cells
 	}})
 	return r
 }
