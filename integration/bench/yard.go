@@ -75,7 +75,9 @@ func (y *yard) raw() (*engine, error) {
 		return y.engine, nil
 	}
 	e, err := newEngine()
-	y.engine = e
+	if err == nil {
+		y.engine = e
+	}
 	return e, err
 }
 
