@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotcell/hotcell/executor/relay"
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/cleanup"
@@ -138,7 +139,8 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	cl.mouth = newMouth(cl.stdio.Stdin)
 	cl.lines = wall.NewWriter(cl.mouth)
 	s.tidying.Go(func() { s.observe(cl) })
-	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr) })
+	secrets := p.grants.values()
+	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr, secrets) })
 	s.watch.Phase("start", time.Since(began))
 	return cl, nil
 }
@@ -218,11 +220,11 @@ func (s *Supervisor) observe(cl *cell) {
 }
 
 // stderr logs the little that a runner may say there. The skill's own stderr does not come this way.
-func (s *Supervisor) stderr(c *call, r io.Reader) {
+func (s *Supervisor) stderr(c *call, r io.Reader, secrets [][]byte) {
 	var b [4096]byte
 	n, _ := io.ReadFull(r, b[:])
 	if n > 0 {
-		s.log.Debug("a cell wrote to its own stderr", "call", c.id, "text", strconv.Quote(string(b[:n])))
+		s.log.Debug("a cell wrote to its own stderr", "call", c.id, "text", strconv.Quote(relay.Redacted(secrets, string(b[:n]))))
 	}
 	_, _ = io.Copy(io.Discard, r)
 }

@@ -115,7 +115,7 @@ var (
 // canceller says who ended a call's context.
 func canceller(ctx context.Context) string {
 	switch cause := context.Cause(ctx); cause {
-	case errOperator, errGivenUp:
+	case errOperator, errGivenUp, errAround:
 		return cause.Error()
 	}
 	return "the caller"

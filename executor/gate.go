@@ -57,6 +57,13 @@ func (g *gate) open(ctx context.Context) (*admission.Queue, sandbox.Capabilities
 	}
 }
 
+// now returns the queue, nil before there is one.
+func (g *gate) now() *admission.Queue {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.queue
+}
+
 // ask puts the question; the driver bounds its time.
 func (g *gate) ask(q *question) {
 	caps, err := g.s.cfg.Driver.Capabilities(g.s.base)

@@ -137,6 +137,15 @@ func (g *grants) revoke() {
 	})
 }
 
+// values are the secrets that the cell is given.
+func (g *grants) values() [][]byte {
+	var values [][]byte
+	for _, v := range g.secrets {
+		values = append(values, []byte(v))
+	}
+	return values
+}
+
 // makeLease writes the lease. An agent's engine learns from it what its loop obeys.
 func (g *grants) makeLease(p *plan) *a2e.Error {
 	agent := p.skill.Run.Kind == kindAgent

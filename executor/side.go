@@ -26,7 +26,8 @@ type side struct {
 	grants *grants
 	lines  *wall.Writer
 	tunnel *wall.Tunnel
-	ctx    context.Context // ends with the call
+	ctx    context.Context // of what the call uses; ends with the call
+	end    func()
 
 	broken  bool // the tunnel; only the reader of the cell knows
 	asked   int  // tool lines; only the reader of the cell counts
@@ -37,12 +38,13 @@ type side struct {
 
 // openSide starts the rights of a call that has its cell, and serves them until close. ctx ends with the call.
 func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants) *side {
+	own, end := outlived(ctx)
 	d := &side{
-		s: s, c: c, grants: g, lines: cl.lines, ctx: ctx,
+		s: s, c: c, grants: g, lines: cl.lines, ctx: own, end: end,
 		tunnel: wall.NewTunnel(cl.lines, wall.TunnelOptions{Ports: g.names(), Bytes: tunnelBudget}),
 		slots:  make(chan struct{}, toolsAtOnce), replies: make(chan *wall.ToolResult, replyBacklog),
 	}
-	g.activate(ctx, s.token(cl.name))
+	g.activate(own, s.token(cl.name))
 	if len(g.ports) > 0 {
 		s.tidying.Go(d.accept)
 	}
@@ -51,8 +53,22 @@ func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants)
 
 // close ends the rights and all streams.
 func (d *side) close() {
+	d.end()
 	d.grants.revoke()
 	d.tunnel.Close(errors.New("the call has ended"))
+}
+
+// errAround ends what a call uses, such as a call within it. Why the call itself ended is not the reason of that.
+var errAround = errors.New("the call around it, which has ended")
+
+// outlived returns a context that ends with ctx or by end, and says then that it was outlived.
+func outlived(ctx context.Context) (own context.Context, end func()) {
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { cancel(errAround) })
+	return own, func() {
+		stop()
+		cancel(errAround)
+	}
 }
 
 // accept hands each stream to the grant that owns its port.
@@ -123,11 +139,17 @@ func (d *side) tool(line []byte) error {
 		return nil
 	}
 	d.s.tidying.Go(func() {
-		defer func() { <-d.slots }()
-		defer d.survive("tool")
-		d.send(d.grants.tools.Tool(d.ctx, &ask))
+		d.send(d.answer(&ask))
+		<-d.slots
 	})
 	return nil
+}
+
+// answer uses a tool.
+func (d *side) answer(ask *wall.Tool) (r *wall.ToolResult) {
+	r = &wall.ToolResult{ID: ask.ID, Error: "internal error", Code: codeFailed} // of a tool that panics
+	defer d.survive("tool")
+	return d.grants.tools.Tool(d.ctx, ask)
 }
 
 // refusedTool is the answer to a tool line that reaches no tool.
@@ -135,8 +157,11 @@ func refusedTool(id, why string) *wall.ToolResult {
 	return &wall.ToolResult{Type: wall.TypeToolResult, ID: id, Error: why, Code: codeDenied}
 }
 
-// codeDenied is the protocol's word for what is not permitted.
-const codeDenied = "permission_denied"
+// The protocol's words for what is not permitted and for what went wrong.
+const (
+	codeDenied = "permission_denied"
+	codeFailed = "tool_execution_failure"
+)
 
 // reply sends an answer without waiting for the cell to read it. One that doesn't read loses answers.
 func (d *side) reply(r *wall.ToolResult) {
@@ -164,7 +189,7 @@ func (d *side) send(r *wall.ToolResult) {
 	line, err := json.Marshal(r)
 	if err != nil || len(line) > wall.MaxLine {
 		line, _ = json.Marshal(&wall.ToolResult{
-			Type: wall.TypeToolResult, ID: r.ID, Error: fmt.Sprintf("the tool's answer is longer than %d bytes", wall.MaxLine), Code: "tool_execution_failure",
+			Type: wall.TypeToolResult, ID: r.ID, Error: fmt.Sprintf("the tool's answer is longer than %d bytes", wall.MaxLine), Code: codeFailed,
 		})
 	}
 	_ = d.lines.Line(line)

@@ -104,10 +104,14 @@ func (s *Supervisor) again(b *blueprint) func(time.Duration) (*sandbox.Spec, fun
 	}
 }
 
-// Room reports whether waiting cells may have so much memory beside the calls in flight and those that queue.
+// Room reports whether waiting cells may have so much memory beside the calls in flight and the next one that queues.
 func (s *Supervisor) Room(memory int64) bool {
-	s.gate.mu.Lock()
-	queue := s.gate.queue
-	s.gate.mu.Unlock()
+	queue := s.gate.now()
 	return queue == nil || queue.Room(memory)
+}
+
+// Busy reports whether calls queue.
+func (s *Supervisor) Busy() bool {
+	queue := s.gate.now()
+	return queue != nil && queue.Busy()
 }

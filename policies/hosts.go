@@ -43,18 +43,11 @@ func ParseHostPatterns(list []string) ([]HostPattern, error) {
 }
 
 func parseHostPattern(s string) (HostPattern, error) {
-	colon := strings.LastIndexByte(s, ':')
-	if strings.Contains(s, "://") {
-		return HostPattern{}, errors.New("it is a URL")
+	host, digits, err := cutPort(s)
+	if err != nil {
+		return HostPattern{}, err
 	}
-	if colon < 0 || strings.HasSuffix(s, "]") {
-		return HostPattern{}, errors.New("it has no port")
-	}
-	host := s[:colon]
-	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
-		return HostPattern{}, errors.New("an IPv6 address stands in brackets")
-	}
-	port, err := ParsePort(s[colon+1:])
+	port, err := parsePort(digits)
 	if err != nil {
 		return HostPattern{}, err
 	}
@@ -77,15 +70,6 @@ func parseHostPattern(s string) (HostPattern, error) {
 		return HostPattern{}, err
 	}
 	return p, nil
-}
-
-// ParsePort reads a port as a URL writes it, from 1 to 65535.
-func ParsePort(s string) (uint16, error) {
-	n, err := strconv.ParseUint(s, 10, 16)
-	if err != nil || n == 0 || s[0] == '0' || s[0] == '+' {
-		return 0, errors.New("expected a port from 1 to 65535")
-	}
-	return uint16(n), nil
 }
 
 // parsePrefix reads 10.0.0.0/8 or [fd00::/8]. The bits behind the range must be zero: otherwise somebody meant another one.

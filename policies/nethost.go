@@ -3,7 +3,9 @@ package policies
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -38,6 +40,55 @@ func ParseNetHost(s string) (NetHost, error) {
 		return NetHost{}, fmt.Errorf("%q is not a host: %w", shorten(s), err)
 	}
 	return h, nil
+}
+
+// ParseHostPort reads HOST:PORT as CONNECT requests write it; an IPv6 address stands in brackets.
+func ParseHostPort(s string) (NetHost, uint16, error) {
+	h, port, err := parseHostPort(s)
+	if err != nil {
+		return NetHost{}, 0, fmt.Errorf("%q is not HOST:PORT: %w", shorten(s), err)
+	}
+	return h, port, nil
+}
+
+// JoinHostPort is what [ParseHostPort] reads.
+func JoinHostPort(h NetHost, port uint16) string {
+	return net.JoinHostPort(h.String(), strconv.Itoa(int(port)))
+}
+
+func parseHostPort(s string) (NetHost, uint16, error) {
+	host, digits, err := cutPort(s)
+	if err != nil {
+		return NetHost{}, 0, err
+	}
+	port, err := parsePort(digits)
+	if err != nil {
+		return NetHost{}, 0, err
+	}
+	h, err := parseHost(host)
+	return h, port, err
+}
+
+func cutPort(s string) (host, port string, err error) {
+	colon := strings.LastIndexByte(s, ':')
+	switch {
+	case strings.Contains(s, "://"):
+		return "", "", errors.New("it is a URL")
+	case colon < 0 || strings.HasSuffix(s, "]"):
+		return "", "", errors.New("it has no port")
+	case strings.Contains(s[:colon], ":") && !strings.HasPrefix(s, "["):
+		return "", "", errors.New("an IPv6 address stands in brackets")
+	}
+	return s[:colon], s[colon+1:], nil
+}
+
+// parsePort reads a port as a URL writes it.
+func parsePort(s string) (uint16, error) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 || !digits(s) || s[0] == '0' {
+		return 0, errors.New("expected a port from 1 to 65535")
+	}
+	return uint16(n), nil
 }
 
 func parseHost(s string) (NetHost, error) {

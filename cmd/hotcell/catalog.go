@@ -37,7 +37,10 @@ func (a *app) catalog() (skills.Catalog, error) {
 }
 
 func (a *app) loadLibrary(cfg *config.Config) (*skills.Library, error) {
-	lib, err := library(cfg, a.logger(slog.LevelWarn))
+	log := a.logger(slog.LevelWarn)
+	box := toolbox(cfg, log) // knows what is configured; asks no server
+	defer box.Close()
+	lib, err := library(cfg, box, log)
 	if err != nil {
 		return nil, usagef("%w", err)
 	}

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,7 +29,7 @@ func TestWrongUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"rnu"}, `unknown command "rnu", did you mean 'hotcell run'?`},
-		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of calls, config, doctor, images, policy, run, serve, skills, stdio, version (see 'hotcell help')`},
+		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of calls, config, doctor, images, policy, run, secrets, serve, skills, stdio, version (see 'hotcell help')`},
 		{[]string{"\x1b[31mx"}, `unknown command "x"`},
 		{[]string{"skills"}, `hotcell: skills: expected one of lint, list, show (see 'hotcell help skills')`},
 		{[]string{"skills", "lits"}, `unknown command "lits", did you mean 'hotcell skills list'?`},
@@ -309,6 +313,40 @@ func TestRunnerTree(t *testing.T) {
 		want := "this hotcell was built without its runner for " + arch + ": build it with 'make build'"
 		if err == nil || err.Error() != want {
 			t.Errorf("%q: error = %v, want %q", arch, err, want)
+		}
+	}
+}
+
+func TestEngineTree(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := io.WriteString(z, "ELF engine"); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	trees := engineTrees(fstest.MapFS{"embed/hotcell-engine-amd64.gz": {Data: packed.Bytes()}, "embed/hotcell-engine-arm64.gz": {Data: []byte("x")}})
+	tree, err := trees("amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree.Name != "engine" || tree.Target != "/hotcell-engine" || len(tree.Digest) != 64 {
+		t.Errorf("tree = %+v", tree)
+	}
+	data, err := fs.ReadFile(tree.FS, "engine")
+	if err != nil || string(data) != "ELF engine" {
+		t.Errorf("holds %q, %v", data, err)
+	}
+	if info, err := fs.Stat(tree.FS, "engine"); err != nil || info.Mode() != 0o755 || info.Size() != 10 {
+		t.Errorf("stat: %v, %v", info, err)
+	}
+	for arch, want := range map[string]string{
+		"arm64":   "the embedded engine for arm64 is damaged: build hotcell again with 'make build'",
+		"riscv64": "this hotcell was built without its engine for riscv64: build it with 'make build'",
+	} {
+		if _, err := trees(arch); err == nil || err.Error() != want {
+			t.Errorf("%s: error = %v, want %q", arch, err, want)
 		}
 	}
 }

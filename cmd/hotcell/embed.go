@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -16,47 +18,80 @@ import (
 	"github.com/hotcell/hotcell/sandbox"
 )
 
-// embedded holds what `make build` put there: hotcell-runner-amd64 and hotcell-runner-arm64. A plain `go build` leaves
-// it empty, and such a hotcell says so when it needs a runner.
+// embedded holds what `make build` put there: for amd64 and arm64 hotcell-runner-ARCH, and hotcell-engine-ARCH.gz. A plain
+// `go build` leaves it empty, and such a hotcell says so when it needs one of them.
 //
 //go:embed all:embed
 var embedded embed.FS
 
-// architectures are those that `make build` makes a runner for.
+// architectures are those that `make build` makes programs for.
 func architectures() []string { return []string{"amd64", "arm64"} }
 
-// runnerTrees is [runnerTree] for many calls: each tree is read and hashed once.
-func runnerTrees(fsys fs.FS) func(arch string) (sandbox.Tree, error) {
+// runnerTrees returns the runner's tree for an engine's architecture. Each is read and hashed once.
+func runnerTrees(fsys fs.FS) func(arch string) (sandbox.Tree, error) { return once(fsys, runnerTree) }
+
+// engineTrees returns the tree of the engine for agent and JavaScript skills, for an engine's architecture. Each is read
+// and hashed once.
+func engineTrees(fsys fs.FS) func(arch string) (sandbox.Tree, error) { return once(fsys, engineTree) }
+
+func once(fsys fs.FS, make func(fs.FS, string) (sandbox.Tree, error)) func(arch string) (sandbox.Tree, error) {
 	read := map[string]func() (sandbox.Tree, error){}
 	for _, arch := range architectures() {
-		read[arch] = sync.OnceValues(func() (sandbox.Tree, error) { return runnerTree(fsys, arch) })
+		read[arch] = sync.OnceValues(func() (sandbox.Tree, error) { return make(fsys, arch) })
 	}
 	return func(arch string) (sandbox.Tree, error) {
-		if once, ok := read[arch]; ok {
-			return once()
+		if get, ok := read[arch]; ok {
+			return get()
 		}
-		return runnerTree(fsys, arch)
+		return make(fsys, arch)
 	}
 }
 
 // runnerTree returns the tree of the runner for an engine's architecture, from the files of fsys.
 func runnerTree(fsys fs.FS, arch string) (sandbox.Tree, error) {
-	data, err := fs.ReadFile(fsys, runnerFile(arch))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return sandbox.Tree{}, fmt.Errorf("this hotcell was built without its runner for %s: build it with 'make build'", arch)
-	}
+	data, err := program(fsys, runnerFile(arch), "runner", arch)
 	if err != nil {
 		return sandbox.Tree{}, err
 	}
-	const name, mode = "runner", 0o755
+	return tree("runner", wall.DirRunner, data, int64(len(data)), func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(data)), nil
+	}), nil
+}
+
+// engineTree is [runnerTree] for the engine, which is kept compressed: most calls need none.
+func engineTree(fsys fs.FS, arch string) (sandbox.Tree, error) {
+	data, err := program(fsys, engineFile(arch), "engine", arch)
+	if err != nil {
+		return sandbox.Tree{}, err
+	}
+	if len(data) < gzipTrailer {
+		return sandbox.Tree{}, fmt.Errorf("the embedded engine for %s is damaged: build hotcell again with 'make build'", arch)
+	}
+	size := int64(binary.LittleEndian.Uint32(data[len(data)-gzipTrailer:]))
+	return tree("engine", wall.DirEngine, data, size, func() (io.ReadCloser, error) { return gzip.NewReader(bytes.NewReader(data)) }), nil
+}
+
+// gzipTrailer is the end of a gzip stream: how many bytes come out of it.
+const gzipTrailer = 4
+
+func program(fsys fs.FS, file, what, arch string) ([]byte, error) {
+	data, err := fs.ReadFile(fsys, file)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return nil, fmt.Errorf("this hotcell was built without its %s for %s: build it with 'make build'", what, arch)
+	}
+	return data, err
+}
+
+// tree is one program's tree. Its digest is that of the bytes that were embedded.
+func tree(name, target string, data []byte, size int64, open func() (io.ReadCloser, error)) sandbox.Tree {
+	const mode = 0o755
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s %o %d\n", name, mode, len(data))
+	fmt.Fprintf(sum, "%s %o %d\n", name, mode, size)
 	sum.Write(data)
 	files := newFileset()
-	files.add(name, entry{size: int64(len(data)), mode: mode, open: func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(data)), nil
-	}})
-	return sandbox.Tree{Name: name, Digest: hex.EncodeToString(sum.Sum(nil)), Target: wall.DirRunner, FS: files}, nil
+	files.add(name, entry{size: size, mode: mode, open: open})
+	return sandbox.Tree{Name: name, Digest: hex.EncodeToString(sum.Sum(nil)), Target: target, FS: files}
 }
 
 func runnerFile(arch string) string { return path.Join("embed", "hotcell-runner-"+arch) }
+func engineFile(arch string) string { return path.Join("embed", "hotcell-engine-"+arch+".gz") }

@@ -29,8 +29,8 @@ import (
 	"github.com/hotcell/hotcell/sandbox/warm"
 )
 
-// library loads the skills of the configured folders, and the bundled ones after them.
-func library(cfg *config.Config, log *slog.Logger) (*skills.Library, error) {
+// library loads the skills of the configured folders, and the bundled ones after them. The box knows which tools there are.
+func library(cfg *config.Config, box skills.Toolbox, log *slog.Logger) (*skills.Library, error) {
 	var sources []skills.Source
 	for _, dir := range cfg.Skills.Dirs {
 		sources = append(sources, skills.Dir(skills.SourceProject, dir))
@@ -38,25 +38,57 @@ func library(cfg *config.Config, log *slog.Logger) (*skills.Library, error) {
 	if cfg.Skills.Bundled {
 		sources = append(sources, skills.Source{Label: skills.SourceCore, FS: bundled.FS(), Path: "bundled"})
 	}
-	return skills.Load(sources, log)
+	return skills.LoadWith(sources, box, log)
 }
 
 // open wires a supervisor from the configuration. No engine is asked yet.
-func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, error) {
-	lib, err := library(cfg, log)
+func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (sys *system, err error) {
+	box := toolbox(cfg, log)
+	lib, err := library(cfg, box, log)
 	if err != nil {
 		return nil, usagef("%w", err)
 	}
+	var undo cleanup.Stack
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, undo.Run(ctx, cleanUp))
+		}
+	}()
 	p, err := openParts(ctx, cfg, log)
 	if err != nil {
 		return nil, err
 	}
+	undo.Add("parts", func(context.Context) error { return p.close() })
+	undo.Add("tools", func(context.Context) error { box.Close(); return nil })
+	out, err := openOutside(cfg, lib, box, log, p.journal)
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	undo.Add("services", func(context.Context) error { out.close(); return nil })
+	supervisor, registry, err := supervise(ctx, cfg, log, p, lib, out)
+	if err != nil {
+		return nil, err
+	}
+	end := undo.Release()
+	return &system{
+		skills: lib, supervisor: supervisor, metrics: registry.Handler(), journalled: p.journal.Ready,
+		close: func() error { return end(context.WithoutCancel(ctx)) },
+		probe: func(ctx context.Context) error {
+			_, err := p.driver.Capabilities(ctx)
+			return err
+		},
+	}, nil
+}
+
+// supervise makes the supervisor of all parts, and closes what an earlier one left unanswered.
+func supervise(ctx context.Context, cfg *config.Config, log *slog.Logger, p *parts, lib skills.Catalog, out *outside) (*executor.Supervisor, *metrics.Registry, error) {
 	registry := metrics.NewRegistry()
 	watch := metrics.New(registry)
 	watch.Build(version(embedded).Version)
 	driver, host := pooled(p.driver, cfg, watch, log)
 	supervisor, err := executor.New(executor.Config{
-		Driver: driver, Images: p.images, Skills: lib, Journal: p.journal, Runner: runnerTrees(embedded),
+		Driver: driver, Images: p.images, Skills: lib, Journal: p.journal, Runner: runnerTrees(embedded), Engine: engineTrees(embedded),
+		Services: out.services, Models: true,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
@@ -65,19 +97,14 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, e
 		Instance: p.me.ID(), Owners: p.me, Host: hostID(), RunDir: runDir(cfg), Log: log,
 	})
 	if err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, nil, err
 	}
 	host.Store(supervisor)
+	out.calls.Store(supervisor)
 	if err := supervisor.Recover(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("journal %s: %w", cfg.JournalPath(), err), p.close())
+		return nil, nil, fmt.Errorf("journal %s: %w", cfg.JournalPath(), err)
 	}
-	return &system{
-		skills: lib, supervisor: supervisor, metrics: registry.Handler(), journalled: p.journal.Ready, close: p.close,
-		probe: func(ctx context.Context) error {
-			_, err := p.driver.Capabilities(ctx)
-			return err
-		},
-	}, nil
+	return supervisor, registry, nil
 }
 
 // pooled puts the pool of waiting cells in front of a driver, where there is to be one. What it returns beside takes the
@@ -92,6 +119,10 @@ func pooled(driver sandbox.Driver, cfg *config.Config, watch warm.Observer, log 
 		Room: func(memory int64) bool {
 			s := host.Load()
 			return s == nil || s.Room(memory)
+		},
+		Busy: func() bool {
+			s := host.Load()
+			return s != nil && s.Busy()
 		},
 	}), &host
 }

@@ -198,11 +198,22 @@ func (q *Queue) Held() (cells int, memory int64) {
 	return q.cells + q.beside, q.memory
 }
 
-// Room reports whether memory could be used beside what is handed out while nobody waits for a share.
+// Room reports whether memory could be used beside what is handed out, and beside what the next one waits for if there is a
+// cell for it.
 func (q *Queue) Room(memory int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.waiting == 0 && q.memory+memory <= q.opts.Memory
+	if len(q.lanes) > 0 && q.cells < q.opts.Cells {
+		memory += q.lanes[0].waiters[0].memory
+	}
+	return q.memory+memory <= q.opts.Memory
+}
+
+// Busy reports whether anybody waits for a share.
+func (q *Queue) Busy() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting > 0
 }
 
 // Ticket is an admitted call's share.

@@ -12,6 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -149,4 +151,97 @@ func TestNeverMoreThanItHas(t *testing.T) {
 			t.Errorf("%d cells and %d bytes are left", cells, memory)
 		}
 	})
+}
+
+// Shares beside the cells are had at once or not at all, count the memory, and leave the cells and their queue alone.
+func TestBeside(t *testing.T) {
+	q := New(Options{Cells: 2, Memory: 100, Waiting: 1})
+	var held []*Ticket
+	for range 2 {
+		ticket, err := q.Acquire(t.Context(), "a", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, ticket)
+	}
+	for range 2 {
+		ticket, err := q.Beside(10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, ticket)
+	}
+	if _, err := q.Beside(10); !errors.Is(err, ErrBusy) {
+		t.Errorf("a third one: %v", err)
+	}
+	var large *TooLargeError
+	if _, err := q.Beside(101); !errors.As(err, &large) {
+		t.Errorf("more than there is: %v", err)
+	}
+	if cells, memory := q.Held(); cells != 4 || memory != 40 {
+		t.Errorf("%d cells, %d bytes", cells, memory)
+	}
+	held[3].Release()
+	held[3].Release()
+	if _, err := q.Beside(71); !errors.Is(err, ErrBusy) {
+		t.Errorf("more than is left: %v", err)
+	}
+	held[0].Release() // a cell's share is no share beside
+	if ticket, err := q.Acquire(t.Context(), "a", 10); err != nil {
+		t.Error(err)
+	} else {
+		ticket.Release()
+	}
+	held[1].Release()
+	held[2].Release()
+	if cells, memory := q.Held(); cells != 0 || memory != 0 {
+		t.Errorf("%d cells, %d bytes are still held", cells, memory)
+	}
+}
+
+// What waits ahead of calls has to leave room for the next one that queues, if memory is all that keeps it back.
+func TestRoomBesideTheQueue(t *testing.T) {
+	q := New(Options{Cells: 2, Memory: 100, Waiting: 10})
+	one, err := q.Acquire(t.Context(), "a", 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !q.Room(40) || q.Room(41) || q.Busy() {
+		t.Error("beside 60 of 100 there is room for 40, and nobody waits")
+	}
+	got := make(chan *Ticket)
+	go func() {
+		two, err := q.Acquire(t.Context(), "b", 50)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- two
+	}()
+	testutil.Poll(t, time.Second, q.Busy)
+	if q.Room(0) {
+		t.Error("the next one needs what is left and more")
+	}
+	one.Release()
+	two := <-got
+	if !q.Room(50) || q.Busy() {
+		t.Error("it has what it needs")
+	}
+	three, err := q.Acquire(t.Context(), "c", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		four, err := q.Acquire(t.Context(), "d", 40)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- four
+	}()
+	testutil.Poll(t, time.Second, q.Busy)
+	if !q.Room(40) {
+		t.Error("the next one waits for a cell, and there is memory")
+	}
+	two.Release()
+	(<-got).Release()
+	three.Release()
 }

@@ -21,9 +21,9 @@ func (r *Relay) artifact(e event) (size int64, why string) {
 	final, known := r.open[name]
 	switch {
 	case final:
-		return 0, "artifact " + clip(name) + " had its final chunk before; a later chunk was dropped"
+		return 0, "artifact " + r.clip(name) + " had its final chunk before; a later chunk was dropped"
 	case !known && len(r.open) >= mostArtifacts:
-		return 0, "too many artifacts; one was dropped: " + clip(name)
+		return 0, "too many artifacts; one was dropped: " + r.clip(name)
 	}
 	r.open[name], _ = e.data["final"].(bool)
 	padding := len(chunk) - len(strings.TrimRight(chunk, "="))

@@ -30,6 +30,11 @@ type Options struct {
 	Out    int64 // bytes of artifacts
 	Frames bool  // the image has no runner, so cell/exit from it means nothing
 
+	// Redact holds secrets that the cell was given. They are taken out of all that the relay lets out, also where they are
+	// escaped, in base64 or broken into pieces: a guard against accidents and not against a skill that hides them. Values
+	// of fewer than 8 bytes stay.
+	Redact [][]byte
+
 	// Keep is told each event, in order, as soon as it is read. It must return at once and not hold on to it: its data
 	// lies in the reader's buffer. Nil: nobody keeps them.
 	Keep func(ev *a2e.Event)
@@ -58,6 +63,7 @@ type Relay struct {
 	opts       Options
 	box        *outbox
 	milestones chan Milestone
+	secrets    *redaction // nil: none
 
 	mu     sync.Mutex
 	quiet  bool // over budget, or the call has ended
@@ -77,7 +83,7 @@ type Relay struct {
 // New returns a relay that has read nothing yet.
 func New(opts Options) *Relay {
 	return &Relay{
-		opts: opts, box: newOutbox(), open: map[string]bool{},
+		opts: opts, box: newOutbox(), open: map[string]bool{}, secrets: newRedaction(opts.Redact),
 		milestones: make(chan Milestone, 5), // one of each kind: sending never blocks
 	}
 }
@@ -138,8 +144,14 @@ func (r *Relay) Say(level, format string, args ...any) {
 	}
 }
 
-// put numbers an event and lets it out.
+// put lets an event out, without secrets.
 func (r *Relay) put(e event) {
+	r.secrets.event(&e)
+	r.emit(e)
+}
+
+// emit numbers an event.
+func (r *Relay) emit(e event) {
 	e.seq, e.id, e.at = r.seq, a2e.NewID(), a2e.Now()
 	r.seq++
 	if r.opts.Keep != nil {
@@ -151,6 +163,11 @@ func (r *Relay) put(e event) {
 // Close ends the events: what the cell says from now on is read and dropped.
 func (r *Relay) Close() {
 	r.mu.Lock()
+	if !r.quiet {
+		for _, e := range r.secrets.left() {
+			r.emit(e)
+		}
+	}
 	r.quiet, r.closed = true, true
 	r.mu.Unlock()
 	r.box.close()
@@ -187,7 +204,7 @@ func (r *Relay) line(l wall.Line) {
 }
 
 func (r *Relay) forbidden(kind string) {
-	r.note("the cell sent a line of type " + clip(kind) + ", which is not allowed")
+	r.note("the cell sent a line of type " + r.clip(kind) + ", which is not allowed")
 }
 
 // use lets the cell use what its call was granted.
@@ -223,7 +240,7 @@ func (r *Relay) cut(l wall.Line) {
 		r.over(BudgetResult)
 		return
 	}
-	r.note(fmt.Sprintf("a line was %d bytes too long and was cut: %s", l.Dropped, clip(string(l.Bytes))))
+	r.note(fmt.Sprintf("a line was %d bytes too long and was cut: %s", l.Dropped, r.clip(string(l.Bytes))))
 }
 
 func (r *Relay) event(line wall.Parsed) {
@@ -231,6 +248,10 @@ func (r *Relay) event(line wall.Parsed) {
 	if err != nil {
 		r.note("the cell sent a malformed event: " + err.Error())
 		return
+	}
+	if r.secrets != nil && ev.Kind != a2e.KindArtifact { // before values within become texts
+		ev.Data = r.secrets.json(ev.Data)
+		data = wall.Parse(ev.Data)
 	}
 	e := shaped(ev.Kind, ev.Data, data)
 	if ev.Kind != a2e.KindArtifact {
@@ -257,6 +278,7 @@ func (r *Relay) terminal(b []byte) {
 		r.note("the cell sent another result, which was ignored: the first one stands")
 	default:
 		r.result = true
+		r.secrets.result(&res)
 		r.milestones <- Milestone{Result: &res}
 	}
 }
@@ -270,6 +292,7 @@ func (r *Relay) exited(b []byte) {
 		r.note("the runner sent a malformed exit line: " + err.Error())
 	case !r.exit:
 		r.exit = true
+		r.secrets.exit(&x)
 		r.milestones <- Milestone{Exit: &x}
 	default:
 		r.charge(r.cost, 0)
@@ -313,8 +336,10 @@ func (r *Relay) over(budget string) {
 	r.milestones <- Milestone{Over: budget}
 }
 
-func clip(s string) string {
+// clip quotes the beginning of a text of the cell's.
+func (r *Relay) clip(s string) string {
 	const most = 120
+	s = r.secrets.cut(s)
 	if len(s) <= most {
 		return fmt.Sprintf("%q", s)
 	}

@@ -54,6 +54,7 @@ type verdict struct {
 	says   string
 	check  func(t testing.TB, got told)
 	or     *verdict // another one that is as true, where the runtime leaves it to chance
+	cold   string   // why no cell can wait for such a call; "": one can
 }
 
 // fits reports whether an answer's code and reason are those of the verdict.
@@ -69,7 +70,7 @@ func (r *row) verdict(runtime string) verdict {
 	if rig.Engineless() && r.oci != nil {
 		return *r.oci
 	}
-	return verdict{code: r.code, reason: r.reason, says: r.says, check: r.check}
+	return verdict{code: r.code, reason: r.reason, says: r.says, check: r.check, cold: r.cold}
 }
 
 // skill is the name of the skill that runs the row. Rows that differ in their arguments alone share one.

@@ -38,7 +38,7 @@ func runRows(t *testing.T, rows []row) {
 func (h *house) attackWarm(t *testing.T, r *row, got told) {
 	t.Helper()
 	call, _, err := h.Show(t.Context(), got.answer.ID)
-	if err != nil || call.Cell == "" || r.cold != "" {
+	if err != nil || call.Cell == "" || r.verdict(h.runtime).cold != "" {
 		return // it was refused a cell, or none can wait for it
 	}
 	for range 10 { // others may be quicker: rows share skills

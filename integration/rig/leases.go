@@ -10,16 +10,22 @@ import (
 // leases is a pool that remembers which cells waited for their calls.
 type leases struct {
 	*warm.Driver
+	leased func(sandbox.Sandbox) // may be nil
+
 	mu  sync.Mutex
 	ids map[string]bool
 }
 
 func (l *leases) Lease(key string) (sandbox.Sandbox, string) {
 	box, name := l.Driver.Lease(key)
-	if box != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.ids[box.ID()] = true
+	if box == nil {
+		return nil, ""
+	}
+	l.mu.Lock()
+	l.ids[box.ID()] = true
+	l.mu.Unlock()
+	if l.leased != nil {
+		l.leased(box)
 	}
 	return box, name
 }

@@ -37,6 +37,7 @@ const EnvWarm = "HOTCELL_WARM"
 // Options say what differs from a plain supervisor.
 type Options struct {
 	Runner   string                 // path of a built hotcell-runner
+	Engine   string                 // path of a built hotcell-engine; "": there is none
 	Skills   fs.FS                  // folders of skills, before the bundled ones; may be nil
 	Host     string                 // the engine; "" for the usual one
 	Instance string                 // "": "rig"
@@ -50,7 +51,8 @@ type Options struct {
 
 	Remember time.Duration // of what the engine said about images; 0: it is asked for each call
 
-	Warm warm.Options // of the pool of waiting cells; with a Max of 0 that of EnvWarm, else there is none
+	Warm   warm.Options          // of the pool of waiting cells; with a Max of 0 that of EnvWarm, else there is none
+	Leased func(sandbox.Sandbox) // is given each cell that waited before its call gets it; may be nil
 }
 
 // Rig is a supervisor and its parts.
@@ -66,6 +68,8 @@ type Rig struct {
 	counts *counts
 	shoot  func(ctx context.Context, id string) error
 	end    func() error // of the driver oci
+
+	describe func(ctx context.Context, id string) ([]byte, error)
 }
 
 // New wires a rig. Its owner closes it.
@@ -73,7 +77,7 @@ func New(opts Options) (*Rig, error) {
 	if opts.Instance == "" {
 		opts.Instance = "rig"
 	}
-	runner, err := runnerTree(opts.Runner)
+	runner, err := program(opts.Runner, "runner", wall.DirRunner)
 	if err != nil {
 		return nil, err
 	}
@@ -97,14 +101,21 @@ func New(opts Options) (*Rig, error) {
 		DefaultImages: map[string]string{"python": PythonImage, "sh": PythonImage},
 		EmbedEvents:   true,
 	}
-	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, end: func() error { return nil }}
+	if opts.Engine != "" {
+		engine, err := program(opts.Engine, "engine", wall.DirEngine)
+		if err != nil {
+			return nil, errors.Join(err, store.Close(), driver.Close())
+		}
+		cfg.Engine = func(string) (sandbox.Tree, error) { return engine, nil }
+	}
+	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, describe: dockerInspect, end: func() error { return nil }}
 	if opts.Driver == "oci" || opts.Driver == "" && Engineless() {
 		if err := withoutEngine(r, &cfg, opts); err != nil {
 			return nil, errors.Join(err, store.Close(), driver.Close())
 		}
 	}
 	if r.Pool = newPool(opts, cfg.Driver); r.Pool != nil {
-		r.leases = &leases{Driver: r.Pool, ids: map[string]bool{}}
+		r.leases = &leases{Driver: r.Pool, ids: map[string]bool{}, leased: opts.Leased}
 		cfg.Driver = r.leases
 	}
 	if opts.Adjust != nil {
@@ -155,15 +166,16 @@ func sources(own fs.FS) []skills.Source {
 	return append(list, skills.Source{Label: skills.SourceCore, FS: bundled.FS(), Path: "bundled"})
 }
 
-func runnerTree(path string) (sandbox.Tree, error) {
+// program is the tree of a program that cells have.
+func program(path, name, target string) (sandbox.Tree, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return sandbox.Tree{}, fmt.Errorf("runner: %w: build it with 'make build'", err)
+		return sandbox.Tree{}, fmt.Errorf("%s: %w: build it with 'make build'", name, err)
 	}
 	sum := sha256.Sum256(b)
 	return sandbox.Tree{
-		Name: "runner", Digest: hex.EncodeToString(sum[:]), Target: wall.DirRunner,
-		FS: fstest.MapFS{"runner": {Data: b, Mode: 0o755}},
+		Name: name, Digest: hex.EncodeToString(sum[:]), Target: target,
+		FS: fstest.MapFS{name: {Data: b, Mode: 0o755}},
 	}, nil
 }
 

@@ -55,6 +55,7 @@ const (
 	ReasonDuplicateID       = "duplicate_id"
 	ReasonSupervisorRestart = "supervisor_restart"
 	ReasonOOMPressure       = "oom_pressure"
+	ReasonToolUnavailable   = "tool_unavailable"
 )
 
 // Error is the one error that crosses a front door: a code, a plain sentence and facts. It marshals as S1's transport

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/llm"
 	"github.com/hotcell/hotcell/policies"
 )
 
@@ -24,7 +25,10 @@ type Config struct {
 	Policy  Policy
 	Images  Images
 	Store   Store
+	Tools   Tools
 	A2E     A2E
+	LLM     LLM
+	Secrets Secrets
 }
 
 // Skills says where skills are found.
@@ -50,8 +54,9 @@ type Pool struct {
 
 // Policy is what the operator allows a call at most.
 type Policy struct {
-	Limits  policies.Limits // 0: no bound of the operator's
-	Network string          // none
+	Limits  policies.Limits  // 0: no bound of the operator's
+	Network policies.Network // hosts that skills may ask for; none: no network
+	LLM     LLMPolicy
 	Images  ImagePolicy
 }
 
@@ -68,7 +73,10 @@ type A2E struct {
 
 // OperatorPolicy is the configuration's part in narrowing a call's policy.
 func (c *Config) OperatorPolicy() policies.Policy {
-	return policies.Policy{Limits: c.Policy.Limits, Runtime: c.Sandbox.Runtime}
+	return policies.Policy{
+		Limits: c.Policy.Limits, Runtime: c.Sandbox.Runtime, Network: c.Policy.Network,
+		LLM: &policies.LLM{Permit: c.Policy.LLM.Inject},
+	}
 }
 
 // Default returns the configuration that holds with no file at all. root chooses the system's folders over the user's.
@@ -82,10 +90,13 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
-		Policy:  Policy{Network: "none", Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
+		Policy:  Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 * policies.Gi}},
+		Tools:   Tools{MCP: map[string]MCPServer{}},
 		A2E:     A2E{Errors: "resp", EmbedEvents: true},
+		LLM:     LLM{Providers: []llm.Provider{defaultProvider()}, BaseURLs: []string{}},
+		Secrets: Secrets{},
 	}
 	if root {
 		return c
@@ -99,4 +110,12 @@ func Default(root bool, home, runtimeDir string) *Config {
 		c.Socket = filepath.Join(runtimeDir, "hotcell.sock")
 	}
 	return c
+}
+
+// defaultProvider is not available, and no error, where the variable isn't set.
+func defaultProvider() llm.Provider {
+	return llm.Provider{
+		Name: "openai", Kind: llm.OpenAI, BaseURL: "https://api.openai.com/v1", Credential: "env:OPENAI_API_KEY",
+		Models: []string{"*"}, Model: "gpt-4o-mini",
+	}
 }

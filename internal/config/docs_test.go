@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/hotcell/hotcell/internal/llm"
 )
 
 // The reference has a row for every key, with its default, and none for a key that is not there.
@@ -28,11 +30,21 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	want := map[string]string{"images.defaults.python": root.Images.Defaults["python"], "images.defaults.sh": root.Images.Defaults["sh"]}
 	for _, f := range fields() {
 		if !f.isMap() {
-			want[f.key] = strings.ReplaceAll(strings.Trim(show(f.place(root)), `[]"`), `"`, "")
+			want[f.key] = bare(shown(f.place(root)))
+		}
+	}
+	for list, parts := range map[string][]part{
+		"llm.providers[].": providerParts(&llm.Provider{}), "llm.providers[].prices[].": priceParts(&llm.Price{}),
+		"llm.providers[].limits.": limitParts(&llm.Limits{}), "tools.mcp.NAME.": serverParts(&MCPServer{}),
+	} {
+		for _, p := range parts {
+			if p.key != "prices" && p.key != "limits" {
+				want[list+p.key] = bare(rows[list+p.key])
+			}
 		}
 	}
 	for key, def := range want {
-		if got, ok := rows[key]; !ok || strings.Trim(got, `[]"`) != def {
+		if got, ok := rows[key]; !ok || bare(got) != def {
 			t.Errorf("docs/config.md: %s has the default %q, want %q (a row is there: %t)", key, got, def, ok)
 		}
 	}
@@ -41,4 +53,16 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 			t.Errorf("docs/config.md: there is no key %s", key)
 		}
 	}
+}
+
+func bare(s string) string { return strings.Trim(strings.ReplaceAll(s, `"`, ""), "[]") }
+
+func shown(place any) string {
+	switch p := place.(type) {
+	case *[]llm.Provider:
+		return flows(*p, providerParts)
+	case *Secrets, *map[string]MCPServer:
+		return "{}"
+	}
+	return show(place)
 }

@@ -9,11 +9,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/llm"
 	"github.com/hotcell/hotcell/policies"
 )
 
 // field ties a key to its place in a Config. The place is a *string, *bool, *int, *int64, *[]string,
-// *map[string]string, *images.PullPolicy, *policies.Bytes, *policies.MilliCPU or *Age.
+// *map[string]string, *images.PullPolicy, *policies.Bytes, *policies.MilliCPU, *policies.Network or *Age; or, from a file
+// alone, a *Secrets, a *[]llm.Provider or a *map[string]MCPServer.
 type field struct {
 	key   string
 	place func(*Config) any
@@ -42,6 +44,7 @@ func fields() []field {
 		{"policy.limits.out", func(c *Config) any { return &c.Policy.Limits.Out }},
 		{"policy.limits.output", func(c *Config) any { return &c.Policy.Limits.Output }},
 		{"policy.network", func(c *Config) any { return &c.Policy.Network }},
+		{"policy.llm.inject", func(c *Config) any { return &c.Policy.LLM.Inject }},
 		{"policy.images.registries", func(c *Config) any { return &c.Policy.Images.Registries }},
 		{"policy.images.require_digest", func(c *Config) any { return &c.Policy.Images.RequireDigest }},
 		{"policy.images.pull", func(c *Config) any { return &c.Policy.Images.Pull }},
@@ -52,8 +55,12 @@ func fields() []field {
 		{"store.keep.events", func(c *Config) any { return &c.Store.Keep.Events }},
 		{"store.keep.artifacts", func(c *Config) any { return &c.Store.Keep.Artifacts }},
 		{"store.keep.max", func(c *Config) any { return &c.Store.Keep.Max }},
+		{"tools.mcp", func(c *Config) any { return &c.Tools.MCP }},
 		{"a2e.errors", func(c *Config) any { return &c.A2E.Errors }},
 		{"a2e.embed_events", func(c *Config) any { return &c.A2E.EmbedEvents }},
+		{"llm.providers", func(c *Config) any { return &c.LLM.Providers }},
+		{"llm.base_urls", func(c *Config) any { return &c.LLM.BaseURLs }},
+		{"secrets", func(c *Config) any { return &c.Secrets }},
 	}
 }
 
@@ -63,8 +70,17 @@ func decode(place, raw any) error {
 	if m, ok := place.(*map[string]string); ok {
 		return decodeMap(m, raw)
 	}
-	if l, ok := place.(*[]string); ok {
-		return decodeList(l, raw)
+	switch p := place.(type) {
+	case *[]string:
+		return decodeList(p, raw)
+	case *policies.Network:
+		return decodeNetwork(p, raw)
+	case *Secrets:
+		return whole(p, raw)
+	case *[]llm.Provider:
+		return whole(p, raw)
+	case *map[string]MCPServer:
+		return whole(p, raw)
 	}
 	s, ok := raw.(string)
 	if !ok {
@@ -92,8 +108,20 @@ func decode(place, raw any) error {
 		return quantity(p, s, policies.ParseMilliCPU)
 	case *Age:
 		return quantity(p, s, parseAge)
+	case *llm.Money:
+		return quantity(p, s, llm.ParseMoney)
 	}
 	return fmt.Errorf("a field of type %T cannot be read", place)
+}
+
+// whole takes over what the file's reader has made already.
+func whole[T any](to *T, raw any) error {
+	v, ok := raw.(T)
+	if !ok {
+		return fmt.Errorf("expected a %T", v)
+	}
+	*to = v
+	return nil
 }
 
 func parse[T any](to *T, s, want string, read func(string) (T, error)) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/hotcell/hotcell/internal/llm"
 	"github.com/hotcell/hotcell/policies"
 )
 
@@ -20,7 +21,7 @@ const (
 	maxNesting = 16       // brackets, or dashes on one line
 )
 
-// layer is what one source sets: by key a string, or a []string for a list.
+// layer is what one source sets: by key a string, a []string for a list, or what a file alone can say.
 type layer struct {
 	values  map[string]any
 	origins map[string]Origin
@@ -171,52 +172,88 @@ func keyName(n ast.MapKeyNode) (string, bool) {
 }
 
 func (r *reader) leaf(f field, n ast.Node) {
-	switch f.place(&Config{}).(type) {
+	switch place := f.place(&Config{}).(type) {
 	case *map[string]string:
 		r.section(f.key, n)
-	case *[]string:
-		r.list(f.key, n)
-	case *bool:
-		r.scalar(f.key, n, "true or false", ast.BoolType)
-	case *int, *int64:
-		r.scalar(f.key, n, "a whole number", ast.IntegerType)
-	case *policies.Bytes, *policies.MilliCPU:
-		r.scalar(f.key, n, "a quantity", ast.IntegerType, ast.FloatType, ast.StringType)
-	case *Age:
-		r.scalar(f.key, n, "a length of time", ast.IntegerType, ast.StringType)
+	case *Secrets:
+		r.layer.set(f.key, Secrets(r.references(f.key, n)), r.origin(n))
+	case *[]llm.Provider:
+		r.layer.set(f.key, each(r, f.key, n, providerParts), r.origin(n))
+	case *map[string]MCPServer:
+		r.layer.set(f.key, named(r, f.key, n, serverParts), r.origin(n))
 	default:
-		r.text(f.key, n)
+		if raw, ok := r.value(place, f.key, n); ok {
+			r.layer.set(f.key, raw, r.origin(n))
+		}
 	}
 }
 
-func (r *reader) text(key string, n ast.Node) {
-	r.scalar(key, n, "text", ast.StringType, ast.LiteralType)
+// value reads what a place can hold: a string, or a []string for a list.
+func (r *reader) value(place any, key string, n ast.Node) (raw any, ok bool) {
+	switch place.(type) {
+	case *[]string:
+		return r.list(key, n)
+	case *policies.Network:
+		return r.network(key, n)
+	case *bool:
+		return r.scalar(key, n, "true or false", ast.BoolType)
+	case *int, *int64:
+		return r.scalar(key, n, "a whole number", ast.IntegerType)
+	case *policies.Bytes, *policies.MilliCPU:
+		return r.scalar(key, n, "a quantity", ast.IntegerType, ast.FloatType, ast.StringType)
+	case *llm.Money:
+		return r.scalar(key, n, "an amount", ast.IntegerType, ast.FloatType, ast.StringType)
+	case *Age:
+		return r.scalar(key, n, "a length of time", ast.IntegerType, ast.StringType)
+	}
+	return r.scalar(key, n, "text", ast.StringType, ast.LiteralType)
 }
 
-func (r *reader) scalar(key string, n ast.Node, want string, types ...ast.NodeType) {
+// text sets an entry of a mapping.
+func (r *reader) text(key string, n ast.Node) {
+	if raw, ok := r.value((*string)(nil), key, n); ok {
+		r.layer.set(key, raw, r.origin(n))
+	}
+}
+
+// network reads the word none, or {allow: [...]}.
+func (r *reader) network(key string, n ast.Node) (raw any, ok bool) {
+	if s, isText := scalarText(n, []ast.NodeType{ast.StringType}); isText && s == noNetwork {
+		return s, true
+	}
+	if _, isMap := n.(ast.MapNode); !isMap {
+		r.fault(key, "expected none or {allow: [HOST:PORT, ...]}, not "+kindOf(n), n)
+		return nil, false
+	}
+	allow := []string{}
+	r.entry(key, n, []part{{"allow", &allow}})
+	return allow, true
+}
+
+func (r *reader) scalar(key string, n ast.Node, want string, types ...ast.NodeType) (raw any, ok bool) {
 	if s, ok := scalarText(n, types); ok {
-		r.layer.set(key, s, r.origin(n))
-		return
+		return s, true
 	}
 	r.fault(key, "expected "+want+", not "+kindOf(n), n)
+	return nil, false
 }
 
-func (r *reader) list(key string, n ast.Node) {
+func (r *reader) list(key string, n ast.Node) (raw any, ok bool) {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
 		r.fault(key, "expected a list, not "+kindOf(n), n)
-		return
+		return nil, false
 	}
 	list := make([]string, 0, len(seq.Values))
 	for _, v := range seq.Values {
 		s, ok := scalarText(v, []ast.NodeType{ast.StringType, ast.LiteralType})
 		if !ok {
 			r.fault(key, "expected a list of texts, not of "+kindOf(v), v)
-			return
+			return nil, false
 		}
 		list = append(list, s)
 	}
-	r.layer.set(key, list, r.origin(n))
+	return list, true
 }
 
 func scalarText(n ast.Node, types []ast.NodeType) (string, bool) {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotcell/hotcell/internal/llm"
 )
 
 func TestFileErrors(t *testing.T) {
@@ -12,7 +14,7 @@ func TestFileErrors(t *testing.T) {
 			"hotcell.yaml:3:3: sandbox.drvier: unknown key, did you mean driver?"},
 		"swap":            {"sokcet: x", "hotcell.yaml:1:1: sokcet: unknown key, did you mean socket?"},
 		"nothing like it": {"a2e: {colour: red}", "hotcell.yaml:1:7: a2e.colour: unknown key, expected one of errors, embed_events"},
-		"later section":   {"llm: {providers: []}", "hotcell.yaml:1:1: llm: not available in this version"},
+		"later section":   {"auth: {mode: none}", "hotcell.yaml:1:1: auth: not available in this version"},
 		"later key":       {"skills: {plugins: {}}", "hotcell.yaml:1:10: skills.plugins: not available in this version"},
 		"two at once": {"a2e: {x: 1}\nauth: {}",
 			"hotcell.yaml:1:7: a2e.x: unknown key, expected one of errors, embed_events\n" +
@@ -62,7 +64,6 @@ func TestFileErrors(t *testing.T) {
 		"no idle time":   {"pool: {idle: 0}", "pool.idle: expected a time from 1s to 1d, not 0"},
 		"old cells":      {"pool: {max_age: 2d}", "pool.max_age: expected a time from 1s to 1d, not 2d"},
 		"cells":          {"sandbox: {max_cells: 1001}", "sandbox.max_cells: expected a number from 0 to 1000, not 1001"},
-		"network":        {"policy: {network: allow}", `policy.network: "allow" is not available in this version, expected none`},
 		"pull":           {"policy: {images: {pull: often}}", `policy.images.pull: pull policy "often": expected missing, never or always`},
 		"no pull":        {`policy: {images: {pull: ""}}`, "policy.images.pull: expected missing, never or always"},
 		"no image":       {`images: {defaults: {sh: ""}}`, "images.defaults.sh: expected an image"},
@@ -141,7 +142,7 @@ func FuzzParseFile(f *testing.F) {
 				t.Errorf("%q has no origin", key)
 			}
 			switch value.(type) {
-			case string, []string:
+			case string, []string, Secrets, []llm.Provider, map[string]MCPServer:
 			default:
 				t.Errorf("%q is a %T", key, value)
 			}

@@ -62,7 +62,7 @@ func Load(opts Options) (*Config, Source, error) {
 		faults = c.faults()
 	}
 	for _, f := range faults {
-		f.Origin = src.Origin(f.Key)
+		f.Origin = src.nearest(f.Key)
 	}
 	if err := joined(faults); err != nil {
 		return nil, src, err
@@ -146,7 +146,7 @@ func (o Options) environment(s schema) *layer {
 			from := Origin{Layer: LayerEnv, Where: name}
 			switch k := s.kind(key); {
 			case value == "":
-			case k == leaf && !s.fields[key].isMap(), k == entry:
+			case k == leaf && !s.fields[key].isMap() && !s.fields[key].fileOnly(), k == entry:
 				l.origins[key] = from
 				return key, value
 			default:
@@ -168,6 +168,9 @@ func known(getenv func(string) string) []string {
 	var list []string
 	c := Default(true, "", "")
 	for _, f := range fields() {
+		if f.fileOnly() {
+			continue
+		}
 		names := []string{f.key}
 		if m, ok := f.place(c).(*map[string]string); ok {
 			names = nil
@@ -191,7 +194,7 @@ func (o Options) flags(s schema) *layer {
 	for _, key := range slices.Sorted(maps.Keys(o.Overrides)) {
 		v, from := o.Overrides[key], Origin{Layer: LayerFlag, Where: o.Flags[key]}
 		k := s.kind(key)
-		if k != entry && (k != leaf || s.fields[key].isMap()) {
+		if k != entry && (k != leaf || s.fields[key].isMap() || s.fields[key].fileOnly()) {
 			l.fault(key, s.notHere(key), from)
 			continue
 		}
@@ -206,6 +209,9 @@ func (o Options) flags(s schema) *layer {
 
 // notHere says why a key cannot be set by a variable or a flag.
 func (s schema) notHere(key string) string {
+	if s.inFileOnly(key) {
+		return "set it in the configuration file: it has more to say than one value"
+	}
 	if k := s.kind(key); k == section || k == leaf {
 		return "set the keys below it one by one"
 	}
@@ -235,6 +241,13 @@ func (c *Config) expand(home string) {
 		c.Store.URL = sqliteURL + filepath.Join(home, rest)
 	}
 	paths := []*string{&c.Socket, &c.DataDir}
+	for i := range c.LLM.Providers {
+		expandReference(&c.LLM.Providers[i].Credential, home)
+	}
+	for name, ref := range c.Secrets {
+		expandReference(&ref, home)
+		c.Secrets[name] = ref
+	}
 	for i := range c.Skills.Dirs {
 		paths = append(paths, &c.Skills.Dirs[i])
 	}
@@ -244,3 +257,11 @@ func (c *Config) expand(home string) {
 		}
 	}
 }
+
+func expandReference(ref *string, home string) {
+	if rest, ok := strings.CutPrefix(*ref, fileReference+"~/"); ok {
+		*ref = fileReference + filepath.Join(home, rest)
+	}
+}
+
+const fileReference = "file:"

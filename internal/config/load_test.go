@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/llm"
 	"github.com/hotcell/hotcell/internal/testutil"
 	"github.com/hotcell/hotcell/policies"
 )
@@ -54,10 +55,16 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
-		Policy:  Policy{Network: "none", Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
+		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 << 30}},
+		Tools:   Tools{MCP: map[string]MCPServer{}},
 		A2E:     A2E{Errors: "resp", EmbedEvents: true},
+		LLM: LLM{Providers: []llm.Provider{{
+			Name: "openai", Kind: "openai", BaseURL: "https://api.openai.com/v1", Credential: "env:OPENAI_API_KEY",
+			Models: []string{"*"}, Model: "gpt-4o-mini",
+		}}, BaseURLs: []string{}},
+		Secrets: Secrets{},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -124,7 +131,8 @@ policy:
     workspace: 1048576
     out: 16Mi
     output: 1Mi
-  network: none
+  network: {allow: ["api.example.org:443", "*.example.net:8443"]}
+  llm: {inject: [broker, file]}
   images:
     registries: ["ghcr.io", 'docker.io/hotcell/*']
     require_digest: true
@@ -136,7 +144,27 @@ store:
   url: sqlite://~/j.db
   sync: full
   keep: {calls: 90d, events: 36h, artifacts: 0, max: 1GiB}
+tools:
+  mcp:
+    notes: {command: [notes-server, --stdio], env: {TOKEN: "env:NOTES_TOKEN"}, tools: [find*], read_only: [find], timeout: 20s}
+    web: {url: "https://mcp.example.org/mcp", headers: {Authorization: "stored:web"}}
 a2e: {errors: message, embed_events: false}
+llm:
+  providers:
+    - name: claude
+      kind: anthropic
+      credential: stored:claude
+      models: [claude-*]
+      model: claude-small
+      prices:
+        - {models: [claude-small], input: 0.25, output: 1.25}
+        - {models: [claude-*], input: 3, output: 15}
+      limits: {requests: 20, tokens: 200000, bytes: 4Mi, cost: 0.5, concurrency: 2}
+    - {name: own, kind: openai-compatible, base_url: "http://127.0.0.1:11434/v1"}
+  base_urls: ["https://gateway.example.org/v1"]
+secrets:
+  GITHUB_TOKEN: env:GITHUB_TOKEN
+  tls: file:~/tls.pem
 `
 
 func TestEveryKeyOfAFile(t *testing.T) {
@@ -154,7 +182,8 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			Limits: policies.Limits{
 				Memory: 512 << 20, CPU: 1500, PIDs: 32, Files: 99, Workspace: 1 << 20, Out: 16 << 20, Output: 1 << 20,
 			},
-			Network: "none",
+			Network: policies.Network{Allow: []string{"api.example.org:443", "*.example.net:8443"}},
+			LLM:     LLMPolicy{Inject: []string{"broker", "file"}},
 			Images: ImagePolicy{
 				Registries: []string{"ghcr.io", "docker.io/hotcell/*"}, RequireDigest: true, Pull: images.PullNever,
 			},
@@ -163,7 +192,26 @@ func TestEveryKeyOfAFile(t *testing.T) {
 		Store: Store{
 			URL: "sqlite:///root/j.db", Sync: "full", Keep: Keep{Calls: 90 * Day, Events: Day + Day/2, Max: 1 << 30},
 		},
+		Tools: Tools{MCP: map[string]MCPServer{
+			"notes": {
+				Command: []string{"notes-server", "--stdio"}, Env: map[string]string{"TOKEN": "env:NOTES_TOKEN"},
+				Tools: []string{"find*"}, ReadOnly: []string{"find"}, Timeout: Age(20 * time.Second),
+			},
+			"web": {URL: "https://mcp.example.org/mcp", Headers: map[string]string{"Authorization": "stored:web"}},
+		}},
 		A2E: A2E{Errors: "message"},
+		LLM: LLM{Providers: []llm.Provider{
+			{
+				Name: "claude", Kind: llm.Anthropic, Credential: "stored:claude", Models: []string{"claude-*"}, Model: "claude-small",
+				Prices: []llm.Price{
+					{Models: []string{"claude-small"}, Input: 250_000, Output: 1_250_000},
+					{Models: []string{"claude-*"}, Input: 3_000_000, Output: 15_000_000},
+				},
+				Limits: llm.Limits{Requests: 20, Tokens: 200_000, Bytes: 4 << 20, Cost: 500_000, Concurrency: 2},
+			},
+			{Name: "own", Kind: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"},
+		}, BaseURLs: []string{"https://gateway.example.org/v1"}},
+		Secrets: Secrets{"GITHUB_TOKEN": "env:GITHUB_TOKEN", "tls": "file:/root/tls.pem"},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -173,8 +221,12 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			t.Errorf("%s is not in the file of this test", f.key)
 		}
 	}
-	if got := c.OperatorPolicy(); got.Limits != want.Policy.Limits || got.Runtime != "runsc" {
-		t.Errorf("operator's policy %+v", got)
+	operator := policies.Policy{
+		Limits: want.Policy.Limits, Runtime: "runsc", Network: want.Policy.Network,
+		LLM: &policies.LLM{Permit: []string{"broker", "file"}},
+	}
+	if diff := cmp.Diff(operator, c.OperatorPolicy()); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -67,6 +67,20 @@ func (s Source) Origin(key string) Origin {
 	return Origin{Layer: LayerDefault}
 }
 
+// nearest returns what set the value of a key, or of the nearest key around it: what is missing is missing somewhere.
+func (s Source) nearest(key string) Origin {
+	for around := key; ; {
+		if o, ok := s.origins[around]; ok {
+			return o
+		}
+		i := strings.LastIndexAny(around, ".[")
+		if i < 0 {
+			return s.Origin(key)
+		}
+		around = around[:i]
+	}
+}
+
 // FieldError says what is wrong with one value. It reads "hotcell.yaml:12:3: sandbox.driver: why".
 type FieldError struct {
 	Key    string

@@ -11,20 +11,15 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/llm"
+	"github.com/hotcell/hotcell/policies"
 )
 
 // Show writes c as a configuration file, with the origin of each value as a comment.
 func Show(w io.Writer, c *Config, src Source) error {
 	p := printer{src: src}
 	for _, f := range fields() {
-		m, ok := f.place(c).(*map[string]string)
-		if !ok {
-			p.line(f.key, show(f.place(c)))
-			continue
-		}
-		for _, k := range slices.Sorted(maps.Keys(*m)) {
-			p.line(f.key+"."+k, scalar((*m)[k]))
-		}
+		p.field(f.key, f.place(c))
 	}
 	_, err := w.Write(p.out.Bytes())
 	return err
@@ -34,6 +29,30 @@ type printer struct {
 	src  Source
 	out  bytes.Buffer
 	last []string // the sections that are open
+}
+
+func (p *printer) field(key string, place any) {
+	switch v := place.(type) {
+	case *map[string]string:
+		p.texts(key, *v)
+	case *Secrets:
+		p.texts(key, *v)
+	case *map[string]MCPServer:
+		for _, k := range slices.Sorted(maps.Keys(*v)) {
+			server := (*v)[k]
+			p.line(key+"."+k, flow(serverParts(&server)))
+		}
+	case *[]llm.Provider:
+		p.line(key, flows(*v, providerParts))
+	default:
+		p.line(key, show(place))
+	}
+}
+
+func (p *printer) texts(key string, m map[string]string) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		p.line(key+"."+k, scalar(m[k]))
+	}
 }
 
 // line writes one value, after the headings of sections that it opens.
@@ -57,6 +76,8 @@ func show(place any) string {
 		return scalar(*p)
 	case *images.PullPolicy:
 		return scalar(string(*p))
+	case *policies.Network:
+		return showNetwork(*p)
 	case *[]string:
 		quoted := make([]string, len(*p))
 		for i, s := range *p {

@@ -3,12 +3,14 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/hotcell/hotcell/internal/llm"
 )
 
 // later are the keys that the design has and this version does not.
 func later() []string {
 	return []string{
-		"skills.plugins", "sandbox.accept_unenforced", "policy.llm", "tools", "llm", "secrets", "auth",
+		"skills.plugins", "sandbox.accept_unenforced", "auth",
 	}
 }
 
@@ -68,6 +70,25 @@ func (s schema) kind(key string) kind {
 func (f field) isMap() bool {
 	_, ok := f.place(&Config{}).(*map[string]string)
 	return ok
+}
+
+// fileOnly reports whether a field has more to say than a variable or a flag can.
+func (f field) fileOnly() bool {
+	switch f.place(&Config{}).(type) {
+	case *Secrets, *[]llm.Provider, *map[string]MCPServer:
+		return true
+	}
+	return false
+}
+
+// inFileOnly reports whether a key is that of a field for files alone, or below it.
+func (s schema) inFileOnly(key string) bool {
+	for k, f := range s.fields {
+		if (key == k || strings.HasPrefix(key, k+".")) && f.fileOnly() {
+			return true
+		}
+	}
+	return false
 }
 
 // why says what is wrong with an unknown key, and what to write instead.

@@ -35,11 +35,14 @@ func (c *Config) faults() []*FieldError {
 	v.add("sandbox.max_memory", positive(int64(c.Sandbox.MaxMemory)))
 	c.poolFaults(&v)
 	c.limitFaults(&v)
-	v.add("policy.network", oneOf(c.Policy.Network, []string{"none"}, "allow"))
+	c.networkFaults(&v)
 	v.add("policy.images.registries", checkList(c.Policy.Images.Registries))
 	v.add("policy.images.pull", checkPull(c.Policy.Images.Pull))
 	c.defaultImageFaults(&v)
 	c.storeFaults(&v)
+	c.toolFaults(&v)
+	c.llmFaults(&v)
+	c.secretFaults(&v)
 	v.add("a2e.errors", oneOf(c.A2E.Errors, []string{"resp", "message"}))
 	return v
 }

@@ -16,6 +16,7 @@ type inbox struct {
 	setup     chan inbound  // files, leases and one request, in order
 	cancelled chan struct{} // closed by a cancel line
 	notes     chan string   // what was wrong with later lines
+	ports     *ports        // take the lines of the tunnel
 }
 
 // inbound is a line for the set-up.
@@ -26,8 +27,8 @@ type inbound struct {
 }
 
 // listen starts to read stdin. hangup is called when it ends and when the supervisor says done.
-func listen(ctx context.Context, cfg Config, hangup context.CancelCauseFunc) *inbox {
-	in := &inbox{setup: make(chan inbound), cancelled: make(chan struct{}), notes: make(chan string, 16)}
+func listen(ctx context.Context, cfg Config, ports *ports, hangup context.CancelCauseFunc) *inbox {
+	in := &inbox{setup: make(chan inbound), cancelled: make(chan struct{}), notes: make(chan string, 16), ports: ports}
 	lines := wall.NewReader(cfg.Stdin, wall.MaxLine, max(wall.MaxLong, int(cfg.Args.Output)))
 	go func() { hangup(in.read(ctx, lines)) }()
 	return in
@@ -58,6 +59,13 @@ func (in *inbox) read(ctx context.Context, lines *wall.Reader) error {
 				close(in.cancelled)
 			}
 			requested = true // nothing can start any more
+		case wall.TypeData, wall.TypeCredit, wall.TypeClose, wall.TypeOpen:
+			if m.err == nil {
+				m.err = in.ports.handle(m.kind, line.Bytes)
+			}
+			if m.err != nil {
+				in.note("the tunnel is broken: " + m.err.Error())
+			}
 		case wall.TypeFile, wall.TypeLease, wall.TypeRequest:
 			if requested {
 				in.note("the cell got a line of type " + m.kind + " after its request; it was ignored")
@@ -65,6 +73,9 @@ func (in *inbox) read(ctx context.Context, lines *wall.Reader) error {
 			}
 			requested = m.kind == wall.TypeRequest
 			m.line = bytes.Clone(line.Bytes)
+			if m.kind == wall.TypeLease {
+				clear(line.Bytes) // of the reader's buffer
+			}
 			select {
 			case in.setup <- m:
 			case <-ctx.Done():
@@ -97,7 +108,9 @@ var errCancelled = errors.New("cancelled before the skill started")
 // intake takes files and secrets up to the request, and returns the request. After an error it goes on taking lines, so
 // that the supervisor can finish its sentence.
 func (l *life) intake(ctx context.Context) ([]byte, error) {
-	t := takings{input: l.cfg.path(wall.DirInput), secrets: l.cfg.path(dirSecrets)}
+	t := takings{
+		input: l.cfg.path(wall.DirInput), secrets: l.cfg.path(wall.DirSecrets), lease: l.cfg.path(wall.LeasePath), admit: l.ports.admit,
+	}
 	defer t.close()
 	var first error
 	for {
@@ -110,6 +123,9 @@ func (l *life) intake(ctx context.Context) ([]byte, error) {
 			err := m.err
 			if err == nil {
 				err = t.take(m)
+			}
+			if m.kind == wall.TypeLease {
+				clear(m.line)
 			}
 			if first == nil {
 				first = err

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,11 +12,12 @@ import (
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
-const dirSecrets = wall.DirRun + "/secrets"
-
 // takings are the files that come in before the request.
 type takings struct {
 	input, secrets string // directories
+	lease          string // the file of what else a lease says
+	admit          func() // opens the ports
+	leased         bool
 
 	root *os.Root // of input, once there is a file
 	file *os.File // the file that is being written
@@ -97,15 +99,37 @@ func inputError(name string, err error) error {
 	return fmt.Errorf("input file %q: %w", name, err)
 }
 
-// keep writes the secrets of a lease.
+// keep makes files of a lease and opens the ports. There is one lease: a second one could give a call what belongs to
+// another.
 func (t *takings) keep(l wall.Lease) error {
-	if len(l.Secrets) == 0 {
+	if t.leased {
+		return errors.New("the cell got a second lease")
+	}
+	t.leased = true
+	if err := t.hide(l.Secrets); err != nil {
+		return err
+	}
+	l.Secrets = nil
+	rest, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	if err := create(t.lease, 0o400, rest); err != nil {
+		return err
+	}
+	t.admit()
+	return nil
+}
+
+// hide writes secrets.
+func (t *takings) hide(secrets map[string]string) error {
+	if len(secrets) == 0 {
 		return nil
 	}
 	if err := os.MkdirAll(t.secrets, 0o700); err != nil {
 		return err
 	}
-	for name, value := range l.Secrets {
+	for name, value := range secrets {
 		if err := create(path.Join(t.secrets, name), 0o400, []byte(value)); err != nil {
 			return fmt.Errorf("secret %q: %w", name, err)
 		}

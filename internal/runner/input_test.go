@@ -79,7 +79,7 @@ func TestSecrets(t *testing.T) {
 	if got := o.logs(t); len(got) != 1 || got[0] != "info: s3cret0" {
 		t.Errorf("logs = %q", got)
 	}
-	if fi, err := os.Stat(filepath.Join(c.root, dirSecrets, "API_KEY")); err != nil || fi.Mode() != 0o400 {
+	if fi, err := os.Stat(filepath.Join(c.root, wall.DirSecrets, "API_KEY")); err != nil || fi.Mode() != 0o400 {
 		t.Errorf("mode %v, %v", fi.Mode(), err)
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,14 +18,21 @@ import (
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
-// envBe makes the test binary be a protected runner.
-const envBe = "HOTCELL_TEST_BE_RUNNER"
+// envBe makes the test binary be a protected runner; envPort gives it a port.
+const (
+	envBe   = "HOTCELL_TEST_BE_RUNNER"
+	envPort = "HOTCELL_TEST_PORT"
+)
 
 func TestMain(m *testing.M) {
 	if root := os.Getenv(envBe); root != "" {
 		Protect()
+		var ports []wall.Port
+		if n, err := strconv.Atoi(os.Getenv(envPort)); err == nil {
+			ports = append(ports, wall.Port{Name: portGranted, Number: n})
+		}
 		os.Exit(Run(context.Background(), Config{
-			Args: wall.Args{Command: os.Args[1:], Output: wall.MaxLong, Out: 1 << 20}, Env: os.Environ(),
+			Args: wall.Args{Command: os.Args[1:], Output: wall.MaxLong, Out: 1 << 20, Ports: ports}, Env: os.Environ(),
 			Stdin: os.Stdin, Stdout: os.Stdout, Root: root,
 		}))
 	}
@@ -42,7 +51,7 @@ type said struct {
 	raw      string
 }
 
-func (s said) log(t *testing.T) (level, message string) {
+func (s said) log(t testing.TB) (level, message string) {
 	t.Helper()
 	var d logData
 	if err := json.Unmarshal(s.Data, &d); err != nil {
@@ -53,16 +62,18 @@ func (s said) log(t *testing.T) (level, message string) {
 
 // cell is a runner that lives in this process, in directories of its own.
 type cell struct {
-	t      *testing.T
+	t      testing.TB
 	root   string
 	stdin  *os.File
 	stdout *os.File
+	say    *wall.Writer // to stdin
+	host   *wall.Tunnel // takes the tunnel's lines where ports are asked for
 	lines  chan said
 	code   chan int
 }
 
 // boot starts a runner for a shell script.
-func boot(t *testing.T, script string, change ...func(*Config)) *cell {
+func boot(t testing.TB, script string, change ...func(*Config)) *cell {
 	t.Helper()
 	root := t.TempDir()
 	for _, dir := range []string{wall.DirWorkspace, wall.DirOut, wall.DirRun} {
@@ -80,6 +91,8 @@ func boot(t *testing.T, script string, change ...func(*Config)) *cell {
 		f(&cfg)
 	}
 	c := &cell{t: t, root: root, stdin: inW, stdout: outR, lines: make(chan said, 100_000), code: make(chan int, 1)}
+	c.say = wall.NewWriter(inW)
+	c.host = wall.NewTunnel(c.say, wall.TunnelOptions{Ports: []string{portGranted}})
 	go func() {
 		c.code <- Run(context.Background(), cfg)
 		outW.Close()
@@ -93,20 +106,30 @@ func boot(t *testing.T, script string, change ...func(*Config)) *cell {
 			if err := json.Unmarshal(s.Bytes(), &l); err != nil {
 				l.Type = "not JSON: " + err.Error()
 			}
+			switch l.Type {
+			case wall.TypeOpen, wall.TypeData, wall.TypeCredit, wall.TypeClose:
+				var told *wall.ClosedError
+				if err := c.host.Handle(l.Type, s.Bytes()); err != nil && !errors.As(err, &told) {
+					t.Errorf("the runner broke the tunnel: %v", err)
+				}
+				continue
+			}
 			c.lines <- l
 		}
 	}()
 	t.Cleanup(func() {
+		c.host.Close(nil)
 		inW.Close()
 		for range c.lines {
 		}
+		c.host.Wait()
 		inR.Close()
 		outR.Close()
 	})
 	return c
 }
 
-func pipe(t *testing.T) (r, w *os.File) {
+func pipe(t testing.TB) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -122,7 +145,7 @@ func (c *cell) send(lines ...any) {
 		if s, ok := l.(string); ok {
 			l = json.RawMessage(s)
 		}
-		if err := wall.NewWriter(c.stdin).Encode(l); err != nil {
+		if err := c.say.Encode(l); err != nil {
 			c.t.Fatal(err)
 		}
 	}
@@ -236,7 +259,7 @@ func (c *cell) finish() outcome {
 }
 
 // logs returns the log events as "level: message".
-func (o outcome) logs(t *testing.T) []string {
+func (o outcome) logs(t testing.TB) []string {
 	t.Helper()
 	var all []string
 	for _, l := range o.lines {
@@ -248,7 +271,7 @@ func (o outcome) logs(t *testing.T) []string {
 	return all
 }
 
-func (o outcome) hasLog(t *testing.T, part string) bool {
+func (o outcome) hasLog(t testing.TB, part string) bool {
 	t.Helper()
 	return slices.ContainsFunc(o.logs(t), func(s string) bool { return strings.Contains(s, part) })
 }

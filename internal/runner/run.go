@@ -28,7 +28,9 @@ func Run(ctx context.Context, cfg Config) int {
 	ctx, hangup := context.WithCancelCause(ctx)
 	defer hangup(nil)
 	l := &life{cfg: cfg, initial: os.Getpid() == 1, say: &voice{w: wall.NewWriter(cfg.Stdout), hangup: hangup}}
-	l.in = listen(ctx, cfg, hangup)
+	l.ports, l.failed = openPorts(l.say, cfg.Args.Ports)
+	defer l.ports.close()
+	l.in = listen(ctx, cfg, l.ports, hangup)
 	code := make(chan int, 1)
 	go func() { code <- l.live(ctx) }()
 	select {
@@ -58,12 +60,18 @@ type life struct {
 	initial bool // this process is PID 1 of its own namespace
 	say     *voice
 	in      *inbox
+	ports   *ports       // nil where none are asked for
+	failed  error        // what went wrong before there was anything to run
 	pid     atomic.Int64 // of the skill's process, its session and its process group; 0 before it starts
 }
 
 // live goes through the life from the ready line to the exit line.
 func (l *life) live(ctx context.Context) int {
-	early, err := l.ahead(ctx)
+	var early *child
+	err := l.failed
+	if err == nil {
+		early, err = l.ahead(ctx)
+	}
 	l.say.encode(wall.Ready{Type: wall.TypeReady, Protocol: wall.Protocol})
 	before := l.oomKills()
 	exit, ok := l.serve(ctx, early, err)
@@ -72,6 +80,7 @@ func (l *life) live(ctx context.Context) int {
 	}
 	exit.Type = wall.TypeExit
 	exit.OOMKills = since(before, l.oomKills())
+	l.ports.finish()
 	l.say.encode(exit)
 	select {
 	case <-ctx.Done():

@@ -42,6 +42,15 @@ func (v *voice) encode(line any) {
 	}
 }
 
+// Send lets lines of the tunnel out.
+func (v *voice) Send(lines []byte) error {
+	err := v.w.Send(lines)
+	if err != nil {
+		v.hangup(err)
+	}
+	return err
+}
+
 func (v *voice) log(level, message string) {
 	v.encode(event{wall.TypeEvent, "log", logData{level, message}})
 }

@@ -40,7 +40,9 @@ const (
 	CodeScriptMissing  = "SCRIPT_MISSING"    // run names a file that is not there
 	CodeImageMissing   = "IMAGE_MISSING"     // nothing says which image to use
 	CodeUnsupported    = "UNSUPPORTED"       // this version cannot run it
-	CodeIncludeMissing = "INCLUDE_MISSING"   // includes names a skill that is not there
+	CodeToolMissing    = "TOOL_MISSING"      // tools names what this host has not
+	CodeToolkitMissing = "TOOLKIT_MISSING"   // toolkits names what this host has not
+	CodeReadOnly       = "READ_ONLY_WRITES"  // a tool writes, though the skill may only read
 	CodeLimitCut       = "LIMIT_CUT"         // asks for more than it can get
 	CodeTooLarge       = "BUNDLE_TOO_LARGE"  // too many files, bytes or levels
 	CodeBadFile        = "BUNDLE_FILE"       // a file that cannot be part of a bundle
@@ -49,6 +51,12 @@ const (
 	CodeUnreadableFile = "BUNDLE_UNREADABLE" // a file that cannot be read
 	codeStatusBlocked  = "STATUS_BLOCKED"    // its author blocked it
 	maxFindings        = 100                 // a bundle is hostile: so many and no more
+)
+
+// The codes of findings that the skill protocol names itself, in its own words.
+const (
+	CodeCycle      = "cycle_detected"     // includes lead back to the skill
+	CodeResolution = "resolution_failure" // includes names a skill that is not there, or cannot be used
 )
 
 // String renders a finding as "FILE:LINE:COL: severity: message [CODE]".

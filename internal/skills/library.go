@@ -20,11 +20,13 @@ const rescanEvery = time.Second
 // once a second List and Find look at the files' sizes and times, and read again what has changed.
 type Library struct {
 	sources []Source
+	box     Toolbox
 	log     *slog.Logger
 	seed    maphash.Seed
 
 	mu      sync.Mutex // held while scanning
 	cache   map[place]*cached
+	boxed   uint64 // the box's version when the skills were composed
 	lastErr string
 
 	scanned atomic.Int64 // unix nanoseconds of the last scan
@@ -47,12 +49,17 @@ type cached struct {
 }
 
 // Load reads every skill of the sources. A source whose folder is not there is empty; one that cannot be read is an error
-// that names it. A skill that is broken is listed as Blocked. log may be nil.
+// that names it. A skill that is broken is listed as Blocked. The host has no tools; log may be nil.
 func Load(sources []Source, log *slog.Logger) (*Library, error) {
+	return LoadWith(sources, NoTools, log)
+}
+
+// LoadWith is [Load] on a host with tools. Skills that declare what is not in the box are Blocked.
+func LoadWith(sources []Source, box Toolbox, log *slog.Logger) (*Library, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	l := &Library{sources: slices.Clone(sources), log: log, seed: maphash.MakeSeed(), cache: map[place]*cached{}}
+	l := &Library{sources: slices.Clone(sources), box: box, log: log, seed: maphash.MakeSeed(), cache: map[place]*cached{}}
 	l.index.Store(newIndex(nil))
 	if err := l.Refresh(); err != nil {
 		return nil, err
@@ -107,8 +114,9 @@ func (l *Library) scan() error {
 		}
 		changed = changed || fresh
 	}
-	changed = changed || len(next) != len(l.cache)
-	l.cache = next
+	boxed := l.box.Version()
+	changed = changed || len(next) != len(l.cache) || boxed != l.boxed
+	l.cache, l.boxed = next, boxed
 	if changed {
 		l.index.Store(newIndex(l.merge()))
 	}
@@ -180,30 +188,7 @@ func (l *Library) merge() []*Skill {
 			l.log.Debug("skill shadowed", "skill", ld.skill.Name, "path", ld.skill.Path, "by", label)
 		}
 	}
-	return resolveIncludes(kept)
-}
-
-// resolveIncludes blocks the skills that include what is not there.
-func resolveIncludes(all []*loaded) []*Skill {
-	names := make(map[string]bool, len(all))
-	for _, ld := range all {
-		names[ld.skill.Name] = true
-	}
-	out := make([]*Skill, 0, len(all))
-	for _, ld := range all {
-		for _, name := range ld.includes {
-			if !names[name] {
-				f := Finding{
-					Code: CodeIncludeMissing, Severity: SeverityError, File: fileSidecar, Path: "includes",
-					Message: fmt.Sprintf("includes: there is no skill %q", clip(name, 64)),
-				}
-				f.Line, f.Column = ld.includesAt.line, ld.includesAt.column
-				ld = ld.block(f)
-			}
-		}
-		out = append(out, ld.skill)
-	}
-	return out
+	return compose(kept, l.box)
 }
 
 // block returns a copy that is Blocked; the original stays, since it may be fine again after the next scan.
@@ -213,5 +198,7 @@ func (ld *loaded) block(f Finding) *loaded {
 	if sk.Status == Published {
 		sk.Status, sk.BlockedWhy = Blocked, blockedWhy(&f)
 	}
-	return &loaded{skill: &sk, includes: ld.includes, includesAt: ld.includesAt}
+	blocked := *ld
+	blocked.skill = &sk
+	return &blocked
 }

@@ -100,7 +100,7 @@ func TestIncludes(t *testing.T) {
 	if s.Status != Blocked || s.BlockedWhy != `includes: there is no skill "nobody"` {
 		t.Errorf("sad: %s %q", s.Status, s.BlockedWhy)
 	}
-	want := []string{`skill.yaml:2:11: error: includes: there is no skill "nobody" [INCLUDE_MISSING]`}
+	want := []string{`skill.yaml:2:11: error: includes: there is no skill "nobody" [resolution_failure]`}
 	if diff := cmp.Diff(want, texts(s.Findings)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -19,6 +19,8 @@ type loaded struct {
 	skill      *Skill
 	includes   []string
 	includesAt *node
+
+	tools, toolkits []declaration
 }
 
 // load reads the bundle in fsys. It always returns a skill: one that cannot be used is Blocked, and its findings say why.
@@ -86,7 +88,8 @@ func apply(sk *Skill, front frontmatter, s *sidecar, r *report) {
 	sk.Triggers, sk.Tags = s.triggers, s.tags
 	sk.Category, sk.Icon = s.category, s.icon
 	sk.Status = Status(first(s.status, string(Published)))
-	sk.Tools, sk.Toolkits = s.tools, s.toolkits
+	sk.Tools, sk.ToolNames = raws(s.tools), toolNames(s.tools)
+	sk.Toolkits, sk.ToolkitNames = raws(s.toolkits), toolNames(s.toolkits)
 	sk.MaxTurns = int(s.maxTurns)
 	sk.ArgNames, sk.ArgDefaults = s.argNames, s.argDefaults
 	sk.Policy = s.policy()
@@ -131,7 +134,7 @@ func finish(sk *Skill, s *sidecar, r *report) *loaded {
 	}
 	sortFindings(r.findings)
 	sk.Findings = r.findings
-	return &loaded{skill: sk, includes: s.includes, includesAt: s.includesAt}
+	return &loaded{skill: sk, includes: s.includes, includesAt: s.includesAt, tools: s.tools, toolkits: s.toolkits}
 }
 
 // sortFindings puts SKILL.md first, then skill.yaml, then the rest, each by line.

@@ -153,7 +153,8 @@ func inBundle(argv []string, has func(string) bool) []string {
 
 // blockedWhy is the sentence for people: an unsupported feature as it stands, anything else with its place.
 func blockedWhy(f *Finding) string {
-	if f.Code == CodeUnsupported || f.Code == CodeIncludeMissing {
+	switch f.Code {
+	case CodeUnsupported, CodeCycle, CodeResolution, CodeToolMissing, CodeToolkitMissing, CodeReadOnly:
 		return f.Message
 	}
 	return fmt.Sprintf("%s: %s", f.where(), f.Message)

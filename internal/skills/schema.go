@@ -42,6 +42,9 @@ type schemaError struct {
 
 func (e *schemaError) Error() string { return e.message }
 
+// CompileSchema compiles a schema that is no bundle's, such as that of a tool; root names the values it judges.
+func CompileSchema(raw []byte, root string) (*Schema, error) { return compileSchema(raw, root) }
+
 // compileSchema compiles a schema; root names the values it judges ("arguments"). References to other documents are
 // refused, and so is what would be too much work.
 func compileSchema(raw []byte, root string) (*Schema, error) {

@@ -35,8 +35,8 @@ type sidecar struct {
 	allow          []string
 	llm            *policies.LLM
 	secrets        []string
-	tools          []any
-	toolkits       []any
+	tools          []declaration
+	toolkits       []declaration
 	writes         bool
 	includes       []string
 	includesAt     *node
@@ -94,8 +94,8 @@ func (d *decoder) sidecarKeys(s *sidecar) map[string]setter {
 		"limits":          d.placed(&s.limitsAt, d.limits(&s.limits)),
 		"network":         d.network(s),
 		"llm":             d.llm(&s.llm),
-		"tools":           d.list(&s.tools, maxEntries),
-		"toolkits":        d.list(&s.toolkits, maxEntries),
+		"tools":           d.declared(&s.tools),
+		"toolkits":        d.declared(&s.toolkits),
 		"writes":          d.bool(&s.writes),
 		"includes":        d.placed(&s.includesAt, d.texts(&s.includes, maxEntries, maxWord)),
 		"secrets":         d.checked(&s.secrets, secretName),

@@ -33,9 +33,12 @@ type Skill struct {
 	Icon         string
 	Status       Status
 	BlockedWhy   string // why Status is Blocked: names the missing thing
-	Tools        []any
+	Tools        []any  // as declared, with those of included skills behind its own
 	Toolkits     []any
-	MaxTurns     int // 0: none
+	ToolNames    []string // the names in Tools, each once
+	ToolkitNames []string
+	Resolved     []Tool // what a [Library] knows of them, those of toolkits included
+	MaxTurns     int    // 0: none
 	Metadata     map[string]any
 
 	InputSchema  json.RawMessage // nil or {} when none

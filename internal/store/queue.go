@@ -8,7 +8,7 @@ import (
 
 // Bounds on what waits to be written.
 const (
-	mostWaiting = 4 << 20   // bytes of events; what comes beyond is dropped
+	mostWaiting = 4 << 20   // bytes of events, and as many of audit entries; what comes beyond is dropped
 	batchBytes  = 256 << 10 // of events in one transaction
 	aboardBytes = 64 << 10  // of events in a transaction that somebody waits for
 	opOverhead  = 256       // bytes that an op costs beside its data
@@ -21,6 +21,8 @@ type op struct {
 	size int                    // bytes that it holds while it waits
 	late bool                   // nobody waits for it, and it may be dropped
 
+	audit bool // with late: an audit entry, which no event may crowd out
+
 	taken atomic.Bool // by the writer, or by whoever no longer waits
 	done  chan error  // buffered; gets the result, unless late
 }
@@ -31,6 +33,7 @@ type queue struct {
 	urgent  []*op
 	late    []*op
 	bytes   int // of late
+	audit   int // those of audit entries
 	dropped int // late ops since the last take
 	closed  bool
 	wake    chan struct{} // buffered: something came, or the queue was closed
@@ -47,18 +50,33 @@ func (q *queue) put(o *op) bool {
 		return false
 	case !o.late:
 		q.urgent = append(q.urgent, o)
-	case q.bytes+o.size > mostWaiting:
+	case !q.room(o):
 		q.dropped++
 		return true
 	default:
 		q.late = append(q.late, o)
-		q.bytes += o.size
+		q.count(o, +1)
 		if len(q.late) > 1 && q.bytes < batchBytes {
 			return true // the first one has woken the writer
 		}
 	}
 	q.signal()
 	return true
+}
+
+// room reports whether a late op finds any among its like.
+func (q *queue) room(o *op) bool {
+	if o.audit {
+		return q.audit+o.size <= mostWaiting
+	}
+	return q.bytes-q.audit+o.size <= mostWaiting
+}
+
+func (q *queue) count(o *op, sign int) {
+	q.bytes += sign * o.size
+	if o.audit {
+		q.audit += sign * o.size
+	}
 }
 
 func (q *queue) signal() {
@@ -101,7 +119,7 @@ func (q *queue) take() batch {
 	n := 0
 	for n < len(q.late) && (room > 0 || n == 0) {
 		room -= q.late[n].size
-		q.bytes -= q.late[n].size
+		q.count(q.late[n], -1)
 		n++
 	}
 	b.late, q.late = q.late[:n:n], q.late[n:]

@@ -11,8 +11,8 @@ const columns = "view, digest, instance, again, answer"
 
 // statements are what the writer does for each call.
 type statements struct {
-	earlier, accept, end, stands, note, say *sql.Stmt
-	all                                     []*sql.Stmt
+	earlier, accept, end, stands, note, say, audit *sql.Stmt
+	all                                            []*sql.Stmt
 }
 
 func (st *statements) prepare(ctx context.Context, db *sql.DB) error {
@@ -27,6 +27,7 @@ func (st *statements) prepare(ctx context.Context, db *sql.DB) error {
 		{&st.stands, `SELECT ` + columns + ` FROM calls WHERE id = ?`},
 		{&st.note, `UPDATE calls SET view = ? WHERE id = ? AND ended = 0`},
 		{&st.say, `INSERT OR IGNORE INTO events (call, first, last, artifact, at, data) SELECT n, ?, ?, ?, ?, ? FROM calls WHERE id = ?`},
+		{&st.audit, `INSERT INTO audit (call, at, kind, data) VALUES (?, ?, ?, ?)`},
 	} {
 		stmt, err := db.PrepareContext(ctx, s.sql)
 		if err != nil {

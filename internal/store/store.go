@@ -14,7 +14,7 @@ import (
 // Keep says how long things are kept. A zero length of Events or Artifacts means that none are kept at all, one of Calls
 // that they are kept however old.
 type Keep struct {
-	Calls     time.Duration // ended calls and their answers, from their acceptance
+	Calls     time.Duration // ended calls, their answers and what they used, from their acceptance
 	Events    time.Duration // from when they were said
 	Artifacts time.Duration // the same for the pieces of files that a call left
 	Max       int64         // bytes of the file in use; 0: no bound
@@ -121,7 +121,8 @@ func (s *Store) open(ctx context.Context, sync string) (err error) {
 
 // probe looks at each table once, and asks to write, so that what is wrong with a file is noticed before any call comes.
 func (s *Store) probe(ctx context.Context) error {
-	for _, from := range []string{"calls", "events", "calls INDEXED BY calls_by_request", "calls INDEXED BY calls_by_age", "events INDEXED BY events_by_age"} {
+	for _, from := range []string{"calls", "events", "calls INDEXED BY calls_by_request", "calls INDEXED BY calls_by_age", "events INDEXED BY events_by_age",
+		"audit INDEXED BY audit_by_call", "audit INDEXED BY audit_by_age"} {
 		var one int
 		err := s.write.QueryRowContext(ctx, "SELECT 1 FROM "+from+" LIMIT 1").Scan(&one)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {

@@ -36,6 +36,9 @@ func (s *Store) trim(ctx context.Context) error {
 		if err := s.repeat(ctx, dropCalls(now.Add(-s.keep.Calls), always)); err != nil {
 			return err
 		}
+		if err := s.repeat(ctx, dropAudit(now.Add(-s.keep.Calls))); err != nil { // of calls that nobody journalled
+			return err
+		}
 	}
 	if s.keep.Max == 0 {
 		return nil
@@ -88,7 +91,7 @@ func (s *Store) dropOldestEvents(tx *sql.Tx) (bool, error) {
 	return true, nil
 }
 
-// dropCalls takes the oldest ended calls that were accepted before a time, each after its events, as long as need says so.
+// dropCalls takes the oldest ended calls that were accepted before a time, each after its events and audit entries, as long as need says so.
 func dropCalls(before time.Time, need func(*sql.Tx) (bool, error)) trimStep {
 	return func(tx *sql.Tx) (bool, error) {
 		room := int64(trimEvents)
@@ -97,7 +100,8 @@ func dropCalls(before time.Time, need func(*sql.Tx) (bool, error)) trimStep {
 				return false, err
 			}
 			var n int64
-			err := tx.QueryRow(`SELECT n FROM calls WHERE accepted < ? AND ended <> 0 ORDER BY accepted LIMIT 1`, before.UnixMicro()).Scan(&n)
+			var id string
+			err := tx.QueryRow(`SELECT n, id FROM calls WHERE accepted < ? AND ended <> 0 ORDER BY accepted LIMIT 1`, before.UnixMicro()).Scan(&n, &id)
 			if errors.Is(err, sql.ErrNoRows) {
 				return false, nil
 			}
@@ -105,6 +109,10 @@ func dropCalls(before time.Time, need func(*sql.Tx) (bool, error)) trimStep {
 				return false, err
 			}
 			gone, err := affected(tx.Exec(`DELETE FROM events WHERE n IN (SELECT n FROM events WHERE call = ? ORDER BY first LIMIT ?)`, n, room))
+			if room -= gone; room <= 0 || err != nil {
+				return true, err
+			}
+			gone, err = affected(tx.Exec(`DELETE FROM audit WHERE n IN (SELECT n FROM audit WHERE call = ? LIMIT ?)`, id, room))
 			if room -= gone; room <= 0 || err != nil {
 				return true, err
 			}

@@ -74,7 +74,7 @@ func (s *Store) lament(events int, err error) {
 	}
 	s.lostTo = err
 	if now := s.now(); s.lost > 0 && (events == 0 || now.Sub(s.lamented) >= lamentEvery) {
-		s.log.Warn("events were not journalled", "events", s.lost, "error", err)
+		s.log.Warn("events or audit entries were not journalled", "events", s.lost, "error", err)
 		s.lost, s.lamented = 0, now
 	}
 }

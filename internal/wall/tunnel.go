@@ -11,6 +11,7 @@ import (
 
 const (
 	maxStreams  = 128 // of a tunnel at a time, by default
+	lingering   = 4   // one part in so many may be there beside, closed by the other end alone
 	maxRefusals = 128 // refused streams of which the other end does not know yet
 	maxReason   = 300 // bytes of a close line's error
 	maxPort     = 64  // bytes of a port's name
@@ -28,7 +29,7 @@ type Sender interface {
 type TunnelOptions struct {
 	Dials   bool     // this end opens streams, as a cell does, and accepts none
 	Ports   []string // where this end accepts: the ports that may be opened
-	Streams int      // at a time; 0: 128
+	Streams int      // at a time, each of which may hold [Window] bytes that nobody has read yet; 0: 128
 	Bytes   int64    // of all lines in both directions, where base64 counts as it stands; 0: no bound
 }
 
@@ -171,8 +172,8 @@ func (t *Tunnel) add(id uint64, port string) *Conn {
 	return c
 }
 
-// full reports whether there are enough streams. One that the other end has closed, and whose owner here has not yet, is
-// spared for some time.
+// full reports whether there are enough streams. A few that the other end has closed, and whose owners here have not yet, do
+// not count: whoever closes one may open the next.
 func (t *Tunnel) full() bool {
 	if len(t.streams) < t.opts.Streams {
 		return false
@@ -183,7 +184,7 @@ func (t *Tunnel) full() bool {
 			live++
 		}
 	}
-	return live >= t.opts.Streams || len(t.streams) >= 2*t.opts.Streams
+	return live >= t.opts.Streams || len(t.streams) >= t.opts.Streams+t.opts.Streams/lingering
 }
 
 func (t *Tunnel) tooMany() string {

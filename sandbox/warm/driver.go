@@ -20,6 +20,8 @@ type Options struct {
 	// Room says whether waiting cells may have so much memory, by their limits, beside the calls in flight. It must not call
 	// the driver. nil: always.
 	Room func(memory int64) bool
+	// Busy says whether calls queue. Then nothing is started ahead; what waits is kept for them. nil: never.
+	Busy func() bool
 
 	Watch Observer // nil: nobody
 	Log   *slog.Logger

@@ -16,6 +16,8 @@ const (
 	few       = 4                     // leases in a second
 	startTime = 30 * time.Second      // of one cell
 	goTime    = 15 * time.Second      // of one attempt to destroy one
+
+	mostComing = 4 // cells that are started, and not ready yet
 )
 
 var errNotReady = errors.New("the cell did not report ready in time")
@@ -94,13 +96,16 @@ func (p *pool) room(more int64) bool {
 	return p.opts.Room == nil || p.opts.Room(p.memory+more)
 }
 
-// next returns the shelf that a cell should be started for: the one that lacks cells and had the most calls. Where all
-// places are taken it makes one free on a shelf with fewer calls, or returns nil.
+// next returns the shelf that a cell should be started for: of those that lack cells, the one with the most calls for each
+// cell that it would have. So shelves share the places as they share the calls. Where all are taken it makes one free on a
+// shelf with fewer calls a cell, or returns nil.
 func (p *pool) next(now time.Time) *shelf {
+	if p.coming >= mostComing || p.opts.Busy != nil && p.opts.Busy() {
+		return nil
+	}
 	var best *shelf
 	for _, s := range p.shelves {
-		lacks := len(s.members) < s.demand.want(now, p.opts.Idle) && !now.Before(s.retry)
-		if lacks && (best == nil || s.demand.recent(now) > best.demand.recent(now)) {
+		if s.lacks(now, p.opts.Idle) && (best == nil || s.worth(now, 1) > best.worth(now, 1)) {
 			best = s
 		}
 	}
@@ -113,29 +118,44 @@ func (p *pool) next(now time.Time) *shelf {
 	return nil
 }
 
-// least returns the shelf with the fewest recent calls that has a member; with above, only one that has clearly fewer.
+// least returns the shelf with a member that has the fewest recent calls a cell; with above, only one that has clearly
+// fewer than that would have with one cell more.
 func (p *pool) least(now time.Time, above *shelf) *shelf {
 	var least *shelf
 	for _, s := range p.shelves {
-		if len(s.members) == 0 || s == above || above != nil && s.demand.recent(now) >= above.demand.recent(now) {
+		if len(s.members) == 0 || s == above || above != nil && s.worth(now, 0) >= above.worth(now, 1) {
 			continue
 		}
-		if least == nil || s.demand.recent(now) < least.demand.recent(now) {
+		if least == nil || s.worth(now, 0) < least.worth(now, 0) {
 			least = s
 		}
 	}
 	return least
 }
 
-// stock starts one cell for a shelf and waits until it is ready.
+// stock starts one cell for a shelf. It joins the others once it is ready.
 func (p *pool) stock(s *shelf) {
 	p.mu.Lock()
 	again := s.again
+	s.coming++
+	p.coming++
 	p.count(1, s.memory)
 	p.mu.Unlock()
 	m, err := p.start(again, s.memory)
+	if err != nil {
+		p.settle(s, m, err)
+		return
+	}
+	p.work.Go(func() { p.settle(s, m, p.await(m)) })
+}
+
+// settle puts a cell that was started on its shelf, or away.
+func (p *pool) settle(s *shelf, m *member, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer p.signal()
+	s.coming--
+	p.coming--
 	switch {
 	case m == nil:
 		p.count(-1, -s.memory)
@@ -163,7 +183,7 @@ func (p *pool) stock(s *shelf) {
 	}
 }
 
-// start makes one cell. Where it returns a member and an error, the member is to be retired.
+// start makes and starts one cell. Where it returns a member and an error, the member is to be retired.
 func (p *pool) start(again func(time.Duration) (*sandbox.Spec, func(), error), memory int64) (*member, error) {
 	spec, release, err := again(p.opts.MaxAge)
 	if err != nil {
@@ -180,18 +200,22 @@ func (p *pool) start(again func(time.Duration) (*sandbox.Spec, func(), error), m
 	if err := box.Start(ctx); err != nil {
 		return &member{Sandbox: box, name: spec.Name, memory: memory, release: release}, err
 	}
-	m := watchOver(box, spec.Name, memory, release, p.opts.Words, p.gone)
+	return watchOver(box, spec.Name, memory, release, p.opts.Words, p.gone), nil
+}
+
+// await waits until a started cell is ready.
+func (p *pool) await(m *member) error {
 	timer := time.NewTimer(p.opts.Ready)
 	defer timer.Stop()
 	select {
 	case <-m.ready:
-		return m, nil
+		return nil
 	case <-m.dead:
-		return m, errors.New(m.why)
+		return errors.New(m.why)
 	case <-timer.C:
-		return m, errNotReady
+		return errNotReady
 	case <-p.ctx.Done():
-		return m, p.ctx.Err()
+		return p.ctx.Err()
 	}
 }
 

@@ -23,6 +23,7 @@ type pool struct {
 	names    map[string]bool // of cells from before their creation until they are destroyed, by calls too
 	waiting  int             // cells that wait, start, or will not die
 	memory   int64           // of these, by their limits
+	coming   int             // cells that are started, and not ready yet
 	cold     int             // calls that start a cell of their own
 	leases   leases          // the latest ones
 	keeping  bool            // the keeper runs

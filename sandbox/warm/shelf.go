@@ -18,6 +18,7 @@ type shelf struct {
 
 	demand   demand
 	members  []*member // oldest first
+	coming   int       // cells that are started, and not ready yet
 	failures int       // since a call last got one of its cells
 	retry    time.Time // not before, after a failure
 }
@@ -40,6 +41,16 @@ func memoryOf(spec *sandbox.Spec) int64 {
 // outdates reports whether s holds a newer content of what old holds.
 func (s *shelf) outdates(old *shelf) bool {
 	return s.skill == old.skill && (s.bundle != old.bundle || s.image != old.image)
+}
+
+// lacks reports whether a cell should be started. After a failure one at a time is tried.
+func (s *shelf) lacks(now time.Time, idle time.Duration) bool {
+	return len(s.members)+s.coming < s.demand.want(now, idle) && !now.Before(s.retry) && (s.failures == 0 || s.coming == 0)
+}
+
+// worth is how many recent calls there are for each of the shelf's cells, with so many more.
+func (s *shelf) worth(now time.Time, more int) float64 {
+	return float64(s.demand.recent(now)) / float64(max(1, len(s.members)+s.coming+more))
 }
 
 // remove takes a member off, and reports whether it was there.

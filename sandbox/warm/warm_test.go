@@ -395,6 +395,35 @@ func TestCallsInFlightComeFirst(t *testing.T) {
 	})
 }
 
+// While calls queue nothing is started ahead, and what waits is kept for them.
+func TestWhatWaitsIsKeptForCallsThatQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var busy atomic.Bool
+		b := newBench(t, answer, Options{Busy: busy.Load})
+		defer b.close()
+		for range 2 {
+			b.call(b.spec("s", "b", "p"))
+		}
+		time.Sleep(time.Second)
+		busy.Store(true)
+		time.Sleep(10 * time.Second)
+		if n := b.waiting(); n != 2 {
+			t.Errorf("%d cells wait, want the 2 of before", n)
+		}
+		before := b.fake.Stats().Created
+		b.call(b.spec("s", "b", "p"))
+		time.Sleep(10 * time.Second)
+		if n, made := b.waiting(), b.fake.Stats().Created-before; n != 1 || made != 0 {
+			t.Errorf("%d cells wait after a lease and %d were made, while calls queue", n, made)
+		}
+		busy.Store(false)
+		time.Sleep(2 * time.Second)
+		if n := b.waiting(); n != 2 {
+			t.Errorf("%d cells wait once no call queues, want 2", n)
+		}
+	})
+}
+
 func TestACellThatWillNotDieKeepsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, answer, Options{Max: 1, Idle: time.Minute})

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-//go:embed code-review data-profile
+//go:embed code-review data-profile time-arithmetic
 var files embed.FS
 
 // FS returns the bundles, one folder each.

@@ -12,7 +12,7 @@ import (
 )
 
 func TestBundledSkillsAreSound(t *testing.T) {
-	if got, n := skills.Lint(bundled.FS(), "."); len(got) > 0 || n != 2 {
+	if got, n := skills.Lint(bundled.FS(), "."); len(got) > 0 || n != 3 {
 		t.Errorf("findings: %v", got)
 	}
 	var names []string
@@ -27,7 +27,7 @@ func TestBundledSkillsAreSound(t *testing.T) {
 		}
 		testutil.Golden(t, "testdata/"+s.Name+".json", append(got, '\n'))
 	}
-	if diff := cmp.Diff([]string{"code-review Published python", "data-profile Published python"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"code-review Published python", "data-profile Published python", "time-arithmetic Published agent"}, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/hotcell/hotcell/internal/credentials"
+	"github.com/hotcell/hotcell/internal/vault"
+)
+
+// secretsDir is the vault's place in the data folder.
+const secretsDir = "secrets"
+
+func (a *app) secretsCmd() *cobra.Command {
+	c := &cobra.Command{Use: "secrets", Short: "Keep secrets encrypted, for references such as stored:NAME"}
+	group(c)
+	c.AddCommand(&cobra.Command{
+		Use: "set NAME", Short: "Read a secret from standard input and keep it", Args: exactly("NAME"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.setSecret(args[0]) },
+	}, &cobra.Command{
+		Use: "list", Short: "List the names of the secrets that are kept", Args: exactly(),
+		RunE: func(*cobra.Command, []string) error { return a.listSecrets() },
+	}, &cobra.Command{
+		Use: "remove NAME", Short: "Forget a secret", Args: exactly("NAME"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.removeSecret(args[0]) },
+	})
+	return c
+}
+
+func (a *app) vault() (*vault.Vault, error) {
+	cfg, _, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
+	return vault.At(filepath.Join(cfg.DataDir, secretsDir)), nil
+}
+
+func (a *app) setSecret(name string) error {
+	if !credentials.Name(name) {
+		return usagef("secrets set: expected a name of at most 64 letters, digits, _, - and ., with no dot first")
+	}
+	v, err := a.vault()
+	if err != nil {
+		return err
+	}
+	cfg, _, err := a.settings()
+	if err != nil {
+		return err
+	}
+	value, err := a.readSecret(name)
+	if err != nil {
+		return err
+	}
+	if err := dataFolder(cfg.DataDir); err != nil {
+		return err
+	}
+	if err := v.Set(name, value); err != nil {
+		return err
+	}
+	a.errs.line("kept: stored:" + name)
+	return nil
+}
+
+// readSecret reads a value, from a terminal without showing it. The line's end is not part of it.
+func (a *app) readSecret(name string) ([]byte, error) {
+	var value []byte
+	var err error
+	if f, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		a.errs.line("the value of " + name + ", which is not shown:")
+		value, err = term.ReadPassword(int(f.Fd()))
+	} else {
+		value, err = io.ReadAll(io.LimitReader(a.stdin, credentials.MaxValue+3))
+	}
+	if err != nil {
+		return nil, err
+	}
+	value = bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
+	if len(value) == 0 {
+		return nil, errors.New("nothing was read: the value comes from standard input")
+	}
+	return value, nil
+}
+
+func (a *app) listSecrets() error {
+	v, err := a.vault()
+	if err != nil {
+		return err
+	}
+	names, err := v.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		a.out.line(name)
+	}
+	return nil
+}
+
+func (a *app) removeSecret(name string) error {
+	v, err := a.vault()
+	if err != nil {
+		return err
+	}
+	return v.Remove(name)
+}

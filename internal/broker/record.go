@@ -1,0 +1,56 @@
+package broker
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/audit"
+)
+
+// Kind is what the broker's entries in the audit are called.
+const Kind = "llm.request"
+
+// maxNotes bounds the refusals of one call that are kept: a cell can make as many as it likes.
+const maxNotes = 100
+
+// notes counts a call's refusals.
+type notes struct {
+	mu      sync.Mutex
+	refused int
+}
+
+func (n *notes) refuse() (keep bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.refused++
+	return n.refused <= maxNotes
+}
+
+// record is one request, for the audit.
+type record struct {
+	endpoint string // "" for one that is not granted
+	model    string // "" for one that is not granted
+	status   int
+	reason   string
+	used     usage
+	bytes    int64
+	began    time.Time
+}
+
+// keep writes a record to the audit.
+func (g *grant) keep(r *record) {
+	if r.reason != "" && !g.notes.refuse() {
+		return
+	}
+	data := map[string]any{
+		"provider": g.plan.to.Name, "model": r.model, "endpoint": r.endpoint, "status": r.status, "bytes": r.bytes,
+		"tokens_in": r.used.in, "tokens_out": r.used.out, "ms": time.Since(r.began).Milliseconds(),
+	}
+	if r.reason != "" {
+		data["reason"] = r.reason
+	}
+	if r.used.guessed {
+		data["estimated"] = true
+	}
+	g.broker.log.Write(audit.Entry{At: time.Now(), Call: g.call, Kind: Kind, Data: data})
+}

@@ -1,0 +1,165 @@
+package js
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/grafana/sobek"
+	"github.com/hotcell/hotcell/internal/engine"
+)
+
+// maxBody is the most that one answer may bring, in bytes.
+const maxBody = 64 << 20
+
+// fetcher makes HTTP requests: to the cell's loopback, and through the proxy that the cell was given.
+type fetcher struct {
+	cfg       *engine.Config
+	transport *http.Transport
+}
+
+func newFetcher(cfg *engine.Config) *fetcher {
+	f := &fetcher{cfg: cfg}
+	f.transport = &http.Transport{Proxy: f.proxy, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, OnProxyConnectResponse: connected}
+	return f
+}
+
+func (f *fetcher) close() { f.transport.CloseIdleConnections() }
+
+// connected reads the proxy's answer to a CONNECT.
+func connected(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	return fmt.Errorf("the cell's proxy refused it with %s", resp.Status)
+}
+
+var errNoNetwork = errors.New("this cell has no network: name the host under network.allow in skill.yaml")
+
+func (f *fetcher) proxy(req *http.Request) (*url.URL, error) {
+	if loopback(req.URL.Hostname()) {
+		return nil, nil
+	}
+	names := []string{"HTTP_PROXY", "http_proxy"}
+	if req.URL.Scheme == "https" {
+		names = []string{"HTTPS_PROXY", "https_proxy"}
+	}
+	for _, name := range names {
+		if value := f.cfg.Getenv(name); value != "" {
+			return url.Parse(value)
+		}
+	}
+	return nil, errNoNetwork
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// request is one fetch as the prelude hands it over.
+type request struct {
+	method, url, redirect string
+	headers               [][2]string
+	body                  []byte
+	hasBody               bool
+}
+
+// response is what came back, whole.
+type response struct {
+	status     int
+	statusText string
+	url        string
+	redirected bool
+	headers    [][]string
+	body       []byte
+}
+
+func (f *fetcher) do(ctx context.Context, r request) (*response, error) {
+	var body io.Reader
+	if r.hasBody {
+		body = bytes.NewReader(r.body)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, r.url, body)
+	if err != nil {
+		return nil, err
+	}
+	if req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.Host == "" {
+		return nil, errors.New("expected a URL that begins with http:// or https://")
+	}
+	for _, h := range r.headers {
+		req.Header.Add(h[0], h[1])
+	}
+	client := &http.Client{Transport: f.transport, CheckRedirect: follow(r.redirect)}
+	resp, err := client.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err
+		}
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("the answer broke off: %w", err)
+	}
+	if len(data) > maxBody {
+		return nil, fmt.Errorf("the answer is longer than %d MiB", maxBody>>20)
+	}
+	out := &response{status: resp.StatusCode, statusText: http.StatusText(resp.StatusCode), url: resp.Request.URL.String(), body: data}
+	out.redirected = resp.Request != req
+	for name, values := range resp.Header {
+		for _, v := range values {
+			out.headers = append(out.headers, []string{name, v})
+		}
+	}
+	return out, nil
+}
+
+func follow(redirect string) func(*http.Request, []*http.Request) error {
+	return func(_ *http.Request, via []*http.Request) error {
+		const most = 10
+		switch {
+		case redirect == "manual":
+			return http.ErrUseLastResponse
+		case redirect == "error":
+			return errors.New("it redirects, and redirect is \"error\"")
+		case len(via) >= most:
+			return fmt.Errorf("more than %d redirects", most)
+		}
+		return nil
+	}
+}
+
+// fetchNative is what the prelude's fetch calls: method, URL, headers as pairs, body or null, redirect.
+func (s *script) fetchNative(call sobek.FunctionCall) sobek.Value {
+	r := request{method: call.Argument(0).String(), url: call.Argument(1).String(), redirect: call.Argument(4).String()}
+	if err := s.rt.ExportTo(call.Argument(2), &r.headers); err != nil {
+		panic(s.rt.NewTypeError("fetch: headers: %s", err.Error()))
+	}
+	if body := call.Argument(3); !sobek.IsNull(body) && !sobek.IsUndefined(body) {
+		data, ok := bytesOf(body)
+		if !ok {
+			panic(s.rt.NewTypeError("fetch: body: expected text, bytes or an object"))
+		}
+		r.body, r.hasBody = bytes.Clone(data), true
+	}
+	return s.promise(func(ctx context.Context) (func() (sobek.Value, error), error) {
+		resp, err := s.fetch.do(ctx, r)
+		if err != nil {
+			return nil, fmt.Errorf("fetch %s %s: %w", r.method, engine.OneLine(r.url, 300), err)
+		}
+		return func() (sobek.Value, error) {
+			return s.rt.ToValue(map[string]any{
+				"status": resp.status, "statusText": resp.statusText, "url": resp.url, "redirected": resp.redirected,
+				"headers": resp.headers, "body": s.rt.NewArrayBuffer(resp.body),
+			}), nil
+		}, nil
+	})
+}

@@ -1,0 +1,49 @@
+package js
+
+import (
+	"encoding/json"
+
+	"github.com/grafana/sobek"
+)
+
+// jsonFuncs are the runtime's own JSON functions, whatever the script makes of them later.
+type jsonFuncs struct{ parser, stringifier sobek.Callable }
+
+func newJSON(rt *sobek.Runtime) jsonFuncs {
+	object := rt.Get("JSON").ToObject(rt)
+	parse, _ := sobek.AssertFunction(object.Get("parse"))
+	stringify, _ := sobek.AssertFunction(object.Get("stringify"))
+	return jsonFuncs{parse, stringify}
+}
+
+func (j jsonFuncs) parse(raw []byte) (sobek.Value, error) {
+	return j.parser(sobek.Undefined(), stringValue(raw))
+}
+
+// stringify makes JSON of a value; ok is false for one that JSON has no word for, such as a function.
+func (j jsonFuncs) stringify(value sobek.Value) (raw json.RawMessage, ok bool, err error) {
+	text, err := j.stringifier(sobek.Undefined(), value)
+	if err != nil || sobek.IsUndefined(text) {
+		return nil, false, err
+	}
+	return json.RawMessage(text.String()), true, nil
+}
+
+func stringValue(b []byte) sobek.Value {
+	var sb sobek.StringBuilder
+	sb.WriteUTF8String(string(b))
+	return sb.String()
+}
+
+// bytesOf are the bytes of a string, an ArrayBuffer or an array of bytes; false for any other value.
+func bytesOf(value sobek.Value) ([]byte, bool) {
+	switch v := value.Export().(type) {
+	case string:
+		return []byte(v), true
+	case []byte:
+		return v, true
+	case sobek.ArrayBuffer:
+		return v.Bytes(), true
+	}
+	return nil, false
+}
