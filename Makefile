@@ -15,13 +15,14 @@ PKGS       ?= ./...
 REQUIRE    ?= docker,image-python,image-word-count,go,linux
 
 # How long make soak is: rounds of every hostile row, seeded endings, time-outs, calls over kill -9, restarts of an engine,
-# calls among random faults of an engine.
+# calls among random faults of an engine, how long a thousand callers call.
 ROUNDS     ?= 20
 ENDINGS    ?= 500
 TIMEOUTS   ?= 200
 CRASHED    ?= 1000
 RESTARTS   ?= 20
 FAULTS     ?= 120
+LOAD       ?= 5m
 SEED       ?= 1
 
 # The race detector needs a C compiler.
@@ -64,10 +65,15 @@ fuzz: ## run each fuzz target for FUZZTIME (2m)
 		go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$${file%/*}" </dev/null || exit 1; \
 	done
 
-soak: build image ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, FAULTS, SEED)
+soak: build image ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, FAULTS, LOAD, SEED)
 	HOTCELL_REQUIRE=$(REQUIRE) HOTCELL_SOAK_SEED=$(SEED) HOTCELL_SOAK_ROUNDS=$(ROUNDS) HOTCELL_SOAK_ENDINGS=$(ENDINGS) \
-	HOTCELL_SOAK_FLOODS=1 HOTCELL_SOAK_TIMEOUTS=$(TIMEOUTS) HOTCELL_SOAK_CALLS=$(CRASHED) HOTCELL_SOAK_RESTARTS=$(RESTARTS) HOTCELL_SOAK_FAULTS=$(FAULTS) \
+	LOAD=$(LOAD) HOTCELL_SOAK_FLOODS=1 HOTCELL_SOAK_TIMEOUTS=$(TIMEOUTS) HOTCELL_SOAK_CALLS=$(CRASHED) HOTCELL_SOAK_RESTARTS=$(RESTARTS) HOTCELL_SOAK_FAULTS=$(FAULTS) \
 		go test -count=1 -p 1 -v -timeout 4h ./integration/... 2>&1 | grep -E '^(soak:|---|\s+--- FAIL|FAIL|ok|panic)|soak:'
+	for way in HOTCELL_WARM=64 HOTCELL_DRIVER=oci 'HOTCELL_DRIVER=oci HOTCELL_WARM=64' 'HOTCELL_RUNTIME=runsc HOTCELL_WARM=64'; do \
+		echo "soak: all hostile rows, $$way"; \
+		env $$way HOTCELL_REQUIRE=$(REQUIRE) go test -count=1 -p 1 -timeout 1h ./integration/hostile || exit 1; \
+	done
+	HOTCELL_DRIVER=oci LOAD=1m go test -count=1 -v ./integration/load
 
 engine: ## make sure that a Docker Engine answers
 	@scripts/engine

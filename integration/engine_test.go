@@ -15,11 +15,20 @@ import (
 
 // engine makes one request to the Engine API, past hotcell, and decodes the answer into out, unless that is nil.
 func engine(method, path string, in, out any) error {
+	text, err := spoken(method, path, in)
+	if err != nil || out == nil {
+		return err
+	}
+	return json.Unmarshal(text, out)
+}
+
+// spoken is engine with the answer as it is.
+func spoken(method, path string, in any) ([]byte, error) {
 	socket := "/var/run/docker.sock"
 	if host := os.Getenv("DOCKER_HOST"); host != "" {
 		var ok bool
 		if socket, ok = strings.CutPrefix(host, "unix://"); !ok {
-			return fmt.Errorf("these tests need an engine on a unix socket, not %s", host)
+			return nil, fmt.Errorf("these tests need an engine on a unix socket, not %s", host)
 		}
 	}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -29,28 +38,26 @@ func engine(method, path string, in, out any) error {
 	defer transport.CloseIdleConnections()
 	body, err := json.Marshal(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req, err := http.NewRequest(method, "http://engine"+path, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case resp.StatusCode >= 300:
-		return fmt.Errorf("%s %s: %s %s", method, path, resp.Status, text)
-	case out == nil:
-		return nil
+		return nil, fmt.Errorf("%s %s: %s %s", method, path, resp.Status, text)
 	}
-	return json.Unmarshal(text, out)
+	return text, nil
 }
 
 // container makes one past hotcell and brings it into a state: created, running, exited or paused. It is removed at the

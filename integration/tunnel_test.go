@@ -97,10 +97,12 @@ func (l *once) Accept() (net.Conn, error) {
 func (l *once) Close() error   { return nil }
 func (l *once) Addr() net.Addr { return &net.TCPAddr{} }
 
-// crowd opens a hundred connections at once and sends a megabyte through each and back.
-const crowd = `import asyncio, json, os
+// crowd opens a hundred connections at once and sends so many bytes through each and back.
+func crowd(size int) string { return fmt.Sprintf("size = %d\n", size) + crowdScript }
+
+const crowdScript = `import asyncio, json, os
 host, port = os.environ["ECHO"].split(":")
-noise = os.urandom(1 << 20)
+noise = os.urandom(size)
 async def one(i):
     r, w = await asyncio.open_connection(host, int(port))
     body = noise[i:] + noise[:i]
@@ -133,9 +135,13 @@ func TestTheTunnelInACell(t *testing.T) {
 	for name, need := range map[string]string{"docker": "docker", "runsc": "runsc", "oci": "runc"} {
 		t.Run(name, func(t *testing.T) {
 			testutil.Require(t, need)
+			size := 1 << 20
+			if raceEnabled { // coding base64 takes a hundred times as long then
+				size = 1 << 16
+			}
 			opts := rig.Options{
 				Skills: rig.Merge(
-					rig.PythonSkill("crowd", "limits: {memory: 512Mi}\n", crowd),
+					rig.PythonSkill("crowd", "limits: {memory: 512Mi}\n", crowd(size)),
 					rig.PythonSkill("early", "run: {prestart: true}\n", early),
 				),
 				Adjust: func(c *executor.Config) { c.Services = []service.Service{echoes{}} },
@@ -179,5 +185,60 @@ func tooEarly(t *testing.T, r *rig.Rig) {
 		if d := cmp.Diff(want, got.data(t)); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
+	}
+}
+
+// forger has no runner between itself and the supervisor, and speaks the tunnel's lines as it likes.
+const forger = `import base64, json, sys
+def put(**line):
+    print(json.dumps(line), flush=True)
+def wait(*kinds):
+    for line in sys.stdin:
+        line = json.loads(line)
+        if line["type"] in kinds:
+            return line
+put(type="cell/ready", protocol=1)
+wait("skill/call/req")
+said = []
+put(type="cell/open", id=1, port="llm.openai")
+said.append(wait("cell/close"))
+put(type="cell/open", id=2, port="echo")
+put(type="cell/data", id=2, data=base64.b64encode(b"POST / HTTP/1.0\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi").decode())
+answer = b""
+while not answer.endswith(b"\r\n\r\nhi"):
+    answer += base64.b64decode(wait("cell/data")["data"])
+said.append(answer.split(b"\r\n")[0].decode())
+put(type="cell/open", id=3, port="echo")
+put(type="cell/credit", id=3, n=1)
+said.append(wait("cell/close") if wait("cell/close")["id"] == 2 else None)
+put(type="cell/data", id=99, data="")
+said.append(wait("cell/close"))
+put(type="cell/open", id=100, port="echo")
+put(type="skill/result", success=True, data=said)
+wait("cell/done")
+`
+
+// A cell that forges the tunnel's lines gets what its call was granted and no more, and its result stands.
+func TestAForgerOfTunnelLines(t *testing.T) {
+	yaml := "run: {frames: true, image: '" + rig.PythonImage + "', command: [python3, /skill/main.py]}\n"
+	r := newRig(t, rig.Options{
+		Skills: rig.PythonSkill("forger", yaml, forger),
+		Adjust: func(c *executor.Config) { c.Services = []service.Service{echoes{}} },
+	})
+	got := ask(t.Context(), r, request("forger", 60), nil)
+	if got.answer.Error != nil {
+		t.Fatal(got.answer.Error)
+	}
+	closed := func(id float64, reason string) any {
+		return map[string]any{"type": wall.TypeClose, "id": id, "error": reason}
+	}
+	want := []any{
+		closed(1, "refused: this call was not granted llm.openai"),
+		"HTTP/1.0 200 OK",
+		closed(3, "credit beyond the window"),
+		closed(0, "stream 99 was never opened"),
+	}
+	if d := cmp.Diff(want, got.data(t)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

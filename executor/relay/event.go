@@ -36,9 +36,11 @@ func (e event) message(reqID string) *a2e.Event {
 }
 
 // Shallow decodes the top level of a JSON object. Lists and objects within stay as they are written; they alias raw.
-func Shallow(raw []byte) map[string]any {
+func Shallow(raw []byte) map[string]any { return shallow(wall.Parse(raw)) }
+
+func shallow(object wall.Parsed) map[string]any {
 	data := map[string]any{}
-	wall.Members(raw, func(key string, value []byte) {
+	object.Members(func(key string, value []byte) {
 		switch value[0] {
 		case '{', '[':
 			data[key] = json.RawMessage(value)
@@ -57,18 +59,18 @@ func Shallow(raw []byte) map[string]any {
 
 // shaped makes an event of S1's four kinds of what a cell said (protocols decision 12): an unknown kind becomes a status
 // that holds the original.
-func shaped(kind string, raw json.RawMessage) event {
+func shaped(kind string, raw json.RawMessage, data wall.Parsed) event {
 	e := event{kind: kind}
 	switch kind {
 	case a2e.KindProgress:
-		e.kind, e.data = coerceProgress(Shallow(raw))
+		e.kind, e.data = coerceProgress(shallow(data))
 	case a2e.KindLog:
-		e.data = coerceLog(Shallow(raw))
+		e.data = coerceLog(shallow(data))
 	case a2e.KindStatus:
-		e.data = Shallow(raw)
+		e.data = shallow(data)
 		e.data["message"] = text(e.data["message"])
 	case a2e.KindArtifact:
-		e.kind, e.data = coerceArtifact(Shallow(raw))
+		e.kind, e.data = coerceArtifact(shallow(data))
 	default:
 		e.kind, e.data = a2e.KindStatus, map[string]any{"message": kind, "kind": kind, "data": raw}
 	}

@@ -184,11 +184,12 @@ func (r *Relay) line(l wall.Line) {
 		r.cut(l)
 		return
 	}
-	switch kind := wall.TypeOf(l.Bytes); kind {
+	parsed := wall.Parse(l.Bytes)
+	switch kind := parsed.Type(); kind {
 	case wall.TypeReady:
 		r.up(l.Bytes)
 	case wall.TypeEvent:
-		r.event(l.Bytes)
+		r.event(parsed)
 	case wall.TypeResult:
 		r.terminal(l.Bytes)
 	case wall.TypeExit:
@@ -242,16 +243,17 @@ func (r *Relay) cut(l wall.Line) {
 	r.note(fmt.Sprintf("a line was %d bytes too long and was cut: %s", l.Dropped, r.clip(string(l.Bytes))))
 }
 
-func (r *Relay) event(b []byte) {
-	ev, err := wall.DecodeEvent(b)
+func (r *Relay) event(line wall.Parsed) {
+	ev, data, err := line.Event()
 	if err != nil {
 		r.note("the cell sent a malformed event: " + err.Error())
 		return
 	}
-	if ev.Kind != a2e.KindArtifact { // before values within become texts
+	if r.secrets != nil && ev.Kind != a2e.KindArtifact { // before values within become texts
 		ev.Data = r.secrets.json(ev.Data)
+		data = wall.Parse(ev.Data)
 	}
-	e := shaped(ev.Kind, ev.Data)
+	e := shaped(ev.Kind, ev.Data, data)
 	if ev.Kind != a2e.KindArtifact {
 		if r.charge(e.size(), 0) {
 			r.put(e)
@@ -337,7 +339,7 @@ func (r *Relay) over(budget string) {
 // clip quotes the beginning of a text of the cell's.
 func (r *Relay) clip(s string) string {
 	const most = 120
-	s = r.secrets.cut(s)
+	s = r.secrets.head(s)
 	if len(s) <= most {
 		return fmt.Sprintf("%q", s)
 	}

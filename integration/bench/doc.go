@@ -1,7 +1,13 @@
-// Command bench compares, in one interleaved run, what a call costs through hotcell with what the same work costs on the
-// raw Engine API and through the docker command. Every contender runs the same Python program in the same image, with the
-// engine's networking left out, and is measured to its first output and to its end.
+// Command bench compares, in one interleaved run, what a call costs through hotcell with what the same work costs without
+// it: on the raw Engine API, through the docker command, with runc alone, and through plain pipes. It also measures what
+// must stay small or flat: the relay's pace, the supervisor's memory, the cost of history and of many skills, the doors.
 //
-// usage: go run ./integration/bench [-n ROUNDS] [-runner FILE], after make build and make image. BENCH_JSON names a file
-// for the figures.
+// Usage, after make build and make image:
+//
+//	go run ./integration/bench [-n ROUNDS] [-only REGEXP] [-short] [-runner FILE]
+//	go run ./integration/bench -from FILE [-svg FILE] [-doc FILE]
+//
+// BENCH_JSON, BENCH_SVG and BENCH_DOC name files for the figures, for a plot of them, and a page whose tables are replaced.
+// A row that cannot be measured on this machine is absent, and the run says why. A contender that fails is left out of the
+// rest, and the run fails at its end.
 package main

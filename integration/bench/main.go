@@ -2,95 +2,134 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
-	"time"
 )
-
-// timing is one run of a contender: to its first output, to its last, and until nothing of it was left.
-type timing struct{ first, done, gone time.Duration }
-
-// contender is one way to run the program.
-type contender struct {
-	name string
-	run  func(ctx context.Context) (timing, error)
-}
-
-// limit bounds one run of one contender.
-const limit = time.Minute
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Getenv("BENCH_JSON")); err != nil {
+	if err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, stdout io.Writer, file string) error {
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	rounds := flags.Int("n", 30, "rounds")
-	runner := flags.String("runner", "cmd/hotcell/embed/hotcell-runner-"+runtime.GOARCH, "the runner that make build made")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	raw, err := newRaw()
-	if err != nil {
-		return err
-	}
-	defer raw.close()
-	hot, err := newHotcell(*runner)
-	if err != nil {
-		return err
-	}
-	defer hot.close()
-	ahead, err := newWaiting(*runner)
-	if err != nil {
-		return err
-	}
-	defer ahead.close()
-	contenders := []contender{
-		{hotcellCold, hot.call}, {rawEngine, raw.cell}, {dockerRun, dockerCLI},
-		{hotcellWarm, ahead.call(framesSkill)}, {rawAttach, raw.attached},
-		{hotcellPrestart, ahead.call(prestartSkill)}, {hotcellChild, ahead.call(childSkill)},
-	}
-	samples, err := race(ctx, contenders, *rounds)
-	if err != nil {
-		return err
-	}
-	rep := summarise(samples)
-	rep.print(stdout)
-	if file == "" {
-		return nil
-	}
-	return rep.save(file)
+// options are what the command line says.
+type options struct {
+	rounds  int
+	only    *regexp.Regexp
+	short   bool
+	runner  string
+	program string
+	from    string // figures of an earlier run, instead of a run
+	json    string
+	svg     string
+	doc     string
 }
 
-// race runs the contenders in turn, one warm-up round and then the counted ones, so that a machine whose speed drifts
-// is as unfair to one as to another.
-func race(ctx context.Context, contenders []contender, rounds int) (map[string][]timing, error) {
-	samples := map[string][]timing{}
-	for round := range rounds + 1 {
-		for _, c := range contenders {
-			t, err := bounded(ctx, c)
-			if err != nil {
-				return nil, fmt.Errorf("%s, round %d: %w", c.name, round, err)
-			}
-			if round > 0 {
-				samples[c.name] = append(samples[c.name], t)
-			}
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && children[args[0]] != nil {
+		return children[args[0]](ctx, args[1:], os.Stdin, stdout)
+	}
+	opts, err := parse(args, getenv, stderr)
+	if err != nil {
+		return err
+	}
+	if opts.from != "" {
+		rep, err := load(opts.from)
+		if err != nil {
+			return err
+		}
+		rep.print(stdout)
+		return rep.write(opts)
+	}
+	b := &bench{options: opts, yard: newYard(opts.runner), report: newReport(), log: stderr}
+	err = errors.Join(b.all(ctx), b.yard.close())
+	b.report.finish()
+	b.report.print(stdout)
+	return errors.Join(err, b.report.write(opts), b.report.failure())
+}
+
+func parse(args []string, getenv func(string) string, stderr io.Writer) (options, error) {
+	opts := options{}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	only := ""
+	flags.IntVar(&opts.rounds, "n", 40, "rounds")
+	flags.StringVar(&only, "only", "", "measure only what matches this regular expression: names of sections and contenders, as \"cold: raw\"")
+	flags.BoolVar(&opts.short, "short", false, "a look at whether all rows work, not figures to keep")
+	flags.StringVar(&opts.runner, "runner", "cmd/hotcell/embed/hotcell-runner-"+runtime.GOARCH, "the runner that make build made")
+	flags.StringVar(&opts.program, "hotcell", "bin/hotcell", "the program that make build made")
+	flags.StringVar(&opts.from, "from", "", "show the figures in this file instead of measuring")
+	flags.StringVar(&opts.svg, "svg", getenv("BENCH_SVG"), "write a plot to this file")
+	flags.StringVar(&opts.doc, "doc", getenv("BENCH_DOC"), "replace the tables in this page")
+	if err := flags.Parse(args); err != nil {
+		return opts, err
+	}
+	opts.json = getenv("BENCH_JSON")
+	if opts.short {
+		opts.rounds = min(opts.rounds, 3)
+	}
+	if opts.rounds < 1 || flags.NArg() > 0 {
+		return opts, fmt.Errorf("expected -n of at least 1 and no words behind the flags, got -n %d and %q", opts.rounds, flags.Args())
+	}
+	var err error
+	if opts.only, err = regexp.Compile(only); err != nil {
+		return opts, fmt.Errorf("-only: %w", err)
+	}
+	return opts, nil
+}
+
+// bench is one run.
+type bench struct {
+	options
+	yard   *yard
+	report *report
+	log    io.Writer
+}
+
+// section is a part of the run, and a table of the page.
+type section struct {
+	name string
+	what string // one sentence for people
+	run  func(ctx context.Context, b *bench) error
+}
+
+func sections() []section {
+	return []section{
+		{"warm", "a call whose cell waits, and the floors below it", warmSection},
+		{"cold", "a call in a cell of its own, and what it takes without hotcell", coldSection},
+		{"throughput", "calls per second, with so many callers at a time", throughputSection},
+		{"relay", "how fast what a cell says is checked, numbered and delivered", relaySection},
+		{"memory", "what supervisors hold", memorySection},
+		{"growth", "a call in a cell that costs nothing, with more and more history and skills behind it", growthSection},
+		{"doors", "a call in a cell that costs nothing, through the doors", doorSection},
+	}
+}
+
+// all runs the sections that are wanted. One that fails as a whole does not keep the next ones from running.
+func (b *bench) all(ctx context.Context) error {
+	var failed []error
+	for _, s := range sections() {
+		if ctx.Err() != nil {
+			return errors.Join(append(failed, ctx.Err())...)
+		}
+		if err := s.run(ctx, b); err != nil {
+			failed = append(failed, fmt.Errorf("section %s: %w", s.name, err))
 		}
 	}
-	return samples, nil
+	return errors.Join(failed...)
 }
 
-func bounded(ctx context.Context, c contender) (timing, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return c.run(ctx)
-}
+// wants reports whether a contender of a section is to be measured.
+func (b *bench) wants(section, name string) bool { return b.only.MatchString(section + ": " + name) }
+
+// say tells whoever waits how far the run is.
+func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.log, "bench: "+format+"\n", args...) }

@@ -2,48 +2,36 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
 )
 
-// The contenders' names in the table and the file.
+// The units of rows. Of a rate the high end is the good one.
 const (
-	hotcellCold = "hotcell, cold call"
-	rawEngine   = "raw Engine API"
-	dockerRun   = "docker run"
-
-	hotcellWarm     = "hotcell, warm call, frames image"
-	hotcellPrestart = "hotcell, warm call, prestarted Python"
-	hotcellChild    = "hotcell, warm call, Python"
-	rawAttach       = "raw write and read of a waiting container"
+	unitMS    = "ms"
+	unitUS    = "µs"
+	unitCalls = "calls/s"
+	unitRate  = "MB/s"
+	unitEvent = "events/s"
+	unitMB    = "MB"
+	unitKB    = "KB"
 )
 
-// ratio is one figure divided by another: a's first output by b's, at p50.
-type ratio struct{ key, a, b string }
-
-func ratios() []ratio {
-	return []ratio{
-		{"cold_vs_raw_engine", hotcellCold, rawEngine},
-		{"cold_vs_docker_run", hotcellCold, dockerRun},
-		{"warm_vs_raw_attach", hotcellWarm, rawAttach},
-		{"warm_child_vs_raw_attach", hotcellPrestart, rawAttach},
-		{"warm_vs_docker_run", hotcellWarm, dockerRun},
-	}
-}
-
-// row is one figure of one contender, in milliseconds.
+// row is one figure of one contender. P95 and P99 are the bad end of it: of a rate they are low.
 type row struct {
-	Name string  `json:"name"`
-	Unit string  `json:"unit"`
-	P50  float64 `json:"p50"`
-	P95  float64 `json:"p95"`
-	P99  float64 `json:"p99"`
-	N    int     `json:"n"`
+	Section string  `json:"section"`
+	Name    string  `json:"name"`
+	Unit    string  `json:"unit"`
+	P50     float64 `json:"p50"`
+	P95     float64 `json:"p95"`
+	P99     float64 `json:"p99"`
+	Spread  float64 `json:"spread"` // of the median, percent
+	N       int     `json:"n"`
 }
 
 // report is what BENCH_JSON holds.
@@ -51,67 +39,100 @@ type report struct {
 	Machine map[string]any     `json:"machine"`
 	Rows    []row              `json:"rows"`
 	Ratios  map[string]float64 `json:"ratios"`
+	Absent  map[string]string  `json:"absent,omitempty"` // what could not be measured, and why
+
+	failed []error
 }
 
-func summarise(samples map[string][]timing) *report {
-	r := &report{
-		Machine: map[string]any{"os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(), "go": runtime.Version()},
-		Ratios:  map[string]float64{},
+func newReport() *report {
+	return &report{
+		Machine: map[string]any{
+			"os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(), "go": runtime.Version(),
+			"at": time.Now().UTC().Format(time.RFC3339),
+		},
+		Rows: []row{}, Ratios: map[string]float64{}, Absent: map[string]string{},
 	}
-	phases := []struct {
+}
+
+// The phases of a timed contender, behind its name.
+const (
+	firstEvent = ": first event"
+	result     = ": result"
+	gone       = ": gone"
+)
+
+// timed adds the rows of a contender in a race.
+func (r *report) timed(section, name string, samples []timing) {
+	for _, phase := range []struct {
 		name string
 		of   func(timing) time.Duration
 	}{
-		{"first output", func(t timing) time.Duration { return t.first }},
-		{"done", func(t timing) time.Duration { return t.done }},
-		{"gone", func(t timing) time.Duration { return t.gone }},
-	}
-	for _, phase := range phases {
-		for _, name := range []string{hotcellCold, rawEngine, dockerRun, hotcellWarm, rawAttach, hotcellPrestart, hotcellChild} {
-			if len(samples[name]) > 0 && phase.of(samples[name][0]) > 0 {
-				r.Rows = append(r.Rows, figure(name+", "+phase.name, samples[name], phase.of))
-			}
+		{firstEvent, func(t timing) time.Duration { return t.first }},
+		{result, func(t timing) time.Duration { return t.done }},
+		{gone, func(t timing) time.Duration { return t.gone }},
+	} {
+		ms := make([]float64, len(samples))
+		for i, t := range samples {
+			ms[i] = float64(phase.of(t)) / float64(time.Millisecond)
+		}
+		if len(ms) > 0 && slices.Max(ms) > 0 {
+			r.add(section, name+phase.name, unitMS, ms...)
 		}
 	}
-	first := phases[0].of
-	for _, q := range ratios() {
-		r.Ratios[q.key] = figure("", samples[q.a], first).P50 / figure("", samples[q.b], first).P50
-	}
-	return r
 }
 
-func figure(name string, samples []timing, of func(timing) time.Duration) row {
-	ms := make([]float64, len(samples))
-	for i, t := range samples {
-		ms[i] = float64(of(t)) / float64(time.Millisecond)
+// add adds a row of figures.
+func (r *report) add(section, name, unit string, figures ...float64) {
+	ordered := slices.Sorted(slices.Values(figures))
+	if strings.HasSuffix(unit, "/s") {
+		slices.Reverse(ordered)
 	}
-	slices.Sort(ms)
-	return row{Name: name, Unit: "ms", P50: quantile(ms, 50), P95: quantile(ms, 95), P99: quantile(ms, 99), N: len(ms)}
+	r.Rows = append(r.Rows, row{
+		Section: section, Name: name, Unit: unit, N: len(ordered), Spread: spread(slices.Sorted(slices.Values(figures))),
+		P50: quantile(ordered, 50), P95: quantile(ordered, 95), P99: quantile(ordered, 99),
+	})
 }
 
-// quantile is the nearest-rank percentile of sorted figures.
-func quantile(sorted []float64, percent int) float64 {
-	rank := (percent*len(sorted) + 99) / 100
-	return sorted[max(rank, 1)-1]
+// p50 returns a row's median.
+func (r *report) p50(name string) (float64, bool) {
+	i := slices.IndexFunc(r.Rows, func(row row) bool { return row.Name == name })
+	if i < 0 {
+		return 0, false
+	}
+	return r.Rows[i].P50, true
 }
 
-func (r *report) print(w io.Writer) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "milliseconds\tp50\tp95\tp99\tn\t")
-	for _, row := range r.Rows {
-		fmt.Fprintf(tw, "%s\t%.2f\t%.2f\t%.2f\t%d\t\n", row.Name, row.P50, row.P95, row.P99, row.N)
+// failure is what went wrong in the run.
+func (r *report) failure() error { return errors.Join(r.failed...) }
+
+// write writes the files that were asked for.
+func (r *report) write(opts options) error {
+	var failed []error
+	if opts.json != "" {
+		b, err := json.MarshalIndent(r, "", "  ")
+		if err == nil {
+			err = os.WriteFile(opts.json, append(b, '\n'), 0o644)
+		}
+		failed = append(failed, err)
 	}
-	_ = tw.Flush()
-	fmt.Fprintln(w)
-	for _, q := range ratios() {
-		fmt.Fprintf(w, "%s  %.3g  (first output, p50)\n", q.key, r.Ratios[q.key])
+	if opts.svg != "" {
+		failed = append(failed, os.WriteFile(opts.svg, r.plot(), 0o644))
 	}
+	if opts.doc != "" {
+		failed = append(failed, r.document(opts.doc))
+	}
+	return errors.Join(failed...)
 }
 
-func (r *report) save(file string) error {
-	b, err := json.MarshalIndent(r, "", "  ")
+// load reads the figures of an earlier run.
+func load(file string) (*report, error) {
+	b, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return os.WriteFile(file, append(b, '\n'), 0o644)
+	r := newReport()
+	if err := json.Unmarshal(b, r); err != nil {
+		return nil, fmt.Errorf("%s: expected what BENCH_JSON writes: %w", file, err)
+	}
+	return r, nil
 }

@@ -40,7 +40,8 @@ func withoutEngine(r *Rig, cfg *executor.Config, opts Options) error {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	cfg.Driver, cfg.Images = driver, saved{store}
-	r.Cells, r.end = driver, func() error { return errors.Join(driver.Close(), os.RemoveAll(dir)) }
+	r.Cells, r.Folder = driver, dir
+	r.end = func() error { return errors.Join(driver.Close(), os.RemoveAll(dir)) }
 	r.shoot = func(_ context.Context, id string) error {
 		instance, name, _ := strings.Cut(id, ".")
 		text, err := os.ReadFile(filepath.Join(dir, "run", instance, name, "pid"))
@@ -53,7 +54,18 @@ func withoutEngine(r *Rig, cfg *executor.Config, opts Options) error {
 		}
 		return syscall.Kill(pid, syscall.SIGKILL)
 	}
+	r.describe = func(_ context.Context, id string) ([]byte, error) {
+		instance, name, _ := strings.Cut(id, ".")
+		return os.ReadFile(filepath.Join(dir, "run", instance, name, "config.json"))
+	}
 	return nil
+}
+
+// Describe returns what a cell is, as JSON in the words of what made it: `docker inspect`, or the bundle's config.json.
+func (r *Rig) Describe(ctx context.Context, id string) ([]byte, error) { return r.describe(ctx, id) }
+
+func dockerInspect(ctx context.Context, id string) ([]byte, error) {
+	return exec.CommandContext(ctx, "docker", "inspect", id).Output()
 }
 
 // Shoot kills a cell's first process from outside, behind the supervisor's back.

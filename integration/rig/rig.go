@@ -10,15 +10,16 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"testing/fstest"
 	"time"
 
 	"github.com/hotcell/hotcell/executor"
-	"github.com/hotcell/hotcell/images"
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/skills/bundled"
+	"github.com/hotcell/hotcell/internal/tools"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/cgroup"
@@ -42,6 +43,7 @@ type Options struct {
 	Skills   fs.FS                  // folders of skills, before the bundled ones; may be nil
 	Host     string                 // the engine; "" for the usual one
 	Instance string                 // "": "rig"
+	Driver   string                 // "docker" or "oci"; "": that of EnvDriver, else docker
 	Runtime  string                 // "": that of EnvRuntime, else the engine's default
 	Adjust   func(*executor.Config) // last word on the configuration; may be nil
 	Log      *slog.Logger
@@ -61,12 +63,15 @@ type Rig struct {
 	Driver *docker.Driver
 	Cells  sandbox.Driver // what makes the cells: Driver, or that of EnvDriver
 	Pool   *warm.Driver   // nil without one
+	Folder string         // of driver oci's files; "" without it
 
 	leases *leases
 	images *imagesdocker.Store
 	counts *counts
 	shoot  func(ctx context.Context, id string) error
 	end    func() error // of the driver oci
+
+	describe func(ctx context.Context, id string) ([]byte, error)
 }
 
 // New wires a rig. Its owner closes it.
@@ -95,7 +100,7 @@ func New(opts Options) (*Rig, error) {
 	cfg := executor.Config{
 		Driver: driver, Images: store, Skills: library, Instance: opts.Instance, Log: opts.Log,
 		Runner:        func(string) (sandbox.Tree, error) { return runner, nil },
-		DefaultImages: map[string]string{"python": PythonImage, "sh": PythonImage, "js": images.Builtin, "agent": images.Builtin},
+		DefaultImages: map[string]string{"python": PythonImage, "sh": PythonImage},
 		EmbedEvents:   true,
 	}
 	if opts.Engine != "" {
@@ -105,8 +110,8 @@ func New(opts Options) (*Rig, error) {
 		}
 		cfg.Engine = func(string) (sandbox.Tree, error) { return engine, nil }
 	}
-	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, end: func() error { return nil }}
-	if Engineless() {
+	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, describe: dockerInspect, end: func() error { return nil }}
+	if opts.Driver == "oci" || opts.Driver == "" && Engineless() {
 		if err := withoutEngine(r, &cfg, opts); err != nil {
 			return nil, errors.Join(err, store.Close(), driver.Close())
 		}
@@ -169,11 +174,13 @@ func program(path, name, target string) (sandbox.Tree, error) {
 	if err != nil {
 		return sandbox.Tree{}, fmt.Errorf("%s: %w: build it with 'make build'", name, err)
 	}
+	files := fstest.MapFS{name: {Data: b, Mode: 0o755}}
+	if target == wall.DirRunner { // what else a release's runner brings
+		files[tools.PythonFile] = &fstest.MapFile{Data: tools.Python(), Mode: 0o644}
+		b = slices.Concat(b, tools.Python())
+	}
 	sum := sha256.Sum256(b)
-	return sandbox.Tree{
-		Name: name, Digest: hex.EncodeToString(sum[:]), Target: target,
-		FS: fstest.MapFS{name: {Data: b, Mode: 0o755}},
-	}, nil
+	return sandbox.Tree{Name: name, Digest: hex.EncodeToString(sum[:]), Target: target, FS: files}, nil
 }
 
 // PythonSkill is a skill of one script, as a folder below name.

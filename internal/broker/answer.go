@@ -64,6 +64,7 @@ func (x *exchange) whole(resp *http.Response) ([]byte, *refusal) {
 	case err != nil:
 		return nil, broken("provider", "the answer of provider %s broke off", x.g.plan.to.Name)
 	}
+	x.looksLike = int64(len(data)) / bytesAToken
 	return data, x.count(int64(len(data)))
 }
 

@@ -11,18 +11,18 @@ import (
 
 // exchange is one request of a cell and its answer.
 type exchange struct {
-	g        *grant
-	w        http.ResponseWriter
-	r        *http.Request
-	ctx      context.Context // ends with the request, the connection and the call
-	route    *route
-	q        *request
-	key      string
-	forms    [][]byte
-	used     usage
-	answered int64 // bytes
-	rec      record
-	abort    bool // the answer broke off: so must what the cell sees
+	g         *grant
+	w         http.ResponseWriter
+	r         *http.Request
+	ctx       context.Context // ends with the request, the connection and the call
+	route     *route
+	q         *request
+	key       string
+	forms     [][]byte
+	used      usage
+	looksLike int64 // tokens of the answer, by its size
+	rec       record
+	abort     bool // the answer broke off: so must what the cell sees
 }
 
 // ServeHTTP implements http.Handler.
@@ -105,9 +105,7 @@ func (x *exchange) ask(held *hold) *refusal {
 		return refused
 	}
 	defer resp.Body.Close()
-	sent := x.rec.bytes
 	refused = x.answer(resp)
-	x.answered = x.rec.bytes - sent
 	x.settle(held, refused != nil && !x.used.known(), resp.StatusCode >= http.StatusMultipleChoices)
 	return refused
 }
@@ -122,7 +120,7 @@ func (x *exchange) settle(held *hold, lost, refused bool) {
 	if lost {
 		x.used = usage{in: held.in, out: held.out, guessed: true}
 	}
-	x.used.guess(held, x.answered)
+	x.used.guess(held, x.looksLike)
 	held.settle(x.used, false)
 }
 

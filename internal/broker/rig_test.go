@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/hotcell/hotcell/internal/llm"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/internal/testutil"
 	"github.com/hotcell/hotcell/policies"
 )
 
@@ -49,6 +51,17 @@ func (d *diary) Write(e audit.Entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.entries = append(d.entries, e)
+}
+
+// wait returns the last entry once there are so many: a client that has read enough may be ahead of the broker.
+func (d *diary) wait(t *testing.T, n int) map[string]any {
+	t.Helper()
+	testutil.Poll(t, 10*time.Second, func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return len(d.entries) >= n
+	})
+	return d.last(t)
 }
 
 func (d *diary) last(t *testing.T) map[string]any {

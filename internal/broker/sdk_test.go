@@ -79,7 +79,7 @@ func TestTheOpenAILibraryWorksUnmodified(t *testing.T) {
 	if stream.Err() != nil || text != "hello" || chunks != 2 {
 		t.Errorf("chat as a stream: %q in %d, %v", text, chunks, stream.Err())
 	}
-	if e := r.diary.last(t); e["tokens_in"] != int64(11) || e["tokens_out"] != int64(22) {
+	if e := r.diary.wait(t, 2); e["tokens_in"] != int64(11) || e["tokens_out"] != int64(22) {
 		t.Errorf("audit %+v", e)
 	}
 	answers(ctx, t, client)
@@ -183,7 +183,7 @@ func TestTheAnthropicLibraryWorksUnmodified(t *testing.T) {
 	if stream.Err() != nil || built.Content[0].Text != "hello" {
 		t.Errorf("as a stream: %+v, %v", built, stream.Err())
 	}
-	if e := r.diary.last(t); e["tokens_in"] != int64(5) || e["tokens_out"] != int64(6) || e["estimated"] != nil {
+	if e := r.diary.wait(t, 2); e["tokens_in"] != int64(5) || e["tokens_out"] != int64(6) || e["estimated"] != nil {
 		t.Errorf("audit %+v", e)
 	}
 	n, err := client.Messages.CountTokens(ctx, anthropic.MessageCountTokensParams{Model: "small", Messages: ask.Messages})

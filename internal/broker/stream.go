@@ -29,6 +29,7 @@ func (x *exchange) stream(resp *http.Response) {
 				_, _ = x.w.Write(refused.event(x.g.plan.to.Kind))
 				return
 			}
+			x.looksLike += sizeOfEvent(event)
 			if _, werr := out.Write(event); werr != nil {
 				return // nobody listens any more
 			}
@@ -44,6 +45,12 @@ func (x *exchange) stream(resp *http.Response) {
 		}
 	}
 }
+
+// envelope is what an event is long beside the text that it carries, about.
+const envelope = 256
+
+// sizeOfEvent guesses the tokens in an event: most carry one.
+func sizeOfEvent(event []byte) int64 { return 1 + int64(max(0, len(event)-envelope))/bytesAToken }
 
 // drops reads what an event says about usage, and reports whether it is one that the cell didn't ask for.
 func (x *exchange) drops(event []byte) bool {

@@ -68,14 +68,14 @@ func (u *usage) add(r *report, kind llm.Kind) {
 // known reports whether the provider has said what was used.
 func (u *usage) known() bool { return u.in+u.out > 0 && !u.partial }
 
-// guess fills in what nobody said from the bytes that went by.
-func (u *usage) guess(h *hold, answered int64) {
+// guess fills in what nobody said, from what the answer looked like.
+func (u *usage) guess(h *hold, looksLike int64) {
 	if u.known() {
 		return
 	}
 	u.guessed = true
 	u.in = max(u.in, h.in)
-	u.out = max(u.out, clampTokens(answered/bytesAToken))
+	u.out = max(u.out, clampTokens(looksLike))
 }
 
 // clampTokens keeps a provider's numbers in a range that can be added and multiplied.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,14 +18,21 @@ import (
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
-// envBe makes the test binary be a protected runner.
-const envBe = "HOTCELL_TEST_BE_RUNNER"
+// envBe makes the test binary be a protected runner; envPort gives it a port.
+const (
+	envBe   = "HOTCELL_TEST_BE_RUNNER"
+	envPort = "HOTCELL_TEST_PORT"
+)
 
 func TestMain(m *testing.M) {
 	if root := os.Getenv(envBe); root != "" {
 		Protect()
+		var ports []wall.Port
+		if n, err := strconv.Atoi(os.Getenv(envPort)); err == nil {
+			ports = append(ports, wall.Port{Name: portGranted, Number: n})
+		}
 		os.Exit(Run(context.Background(), Config{
-			Args: wall.Args{Command: os.Args[1:], Output: wall.MaxLong, Out: 1 << 20}, Env: os.Environ(),
+			Args: wall.Args{Command: os.Args[1:], Output: wall.MaxLong, Out: 1 << 20, Ports: ports}, Env: os.Environ(),
 			Stdin: os.Stdin, Stdout: os.Stdout, Root: root,
 		}))
 	}

@@ -2,11 +2,13 @@ package runner
 
 import (
 	"bufio"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hotcell/hotcell/internal/wall"
@@ -65,6 +67,69 @@ func TestProtectedRunner(t *testing.T) {
 	if string(result.Data) != `"alive\n0"` {
 		t.Errorf("data = %s", result.Data)
 	}
+}
+
+// TestPortsNeedNoThread: the Go runtime may start no thread for what the ports do, since the cell may have none left.
+func TestPortsNeedNoThread(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{wall.DirWorkspace, wall.DirRun} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	port := freePort(t)
+	cmd := exec.Command(os.Args[0], "sleep", "60")
+	cmd.Env = append(os.Environ(), envBe+"="+root, envPort+"="+strconv.Itoa(port))
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	say := wall.NewWriter(stdin)
+	c := &cell{t: t, root: root, say: say, host: wall.NewTunnel(say, wall.TunnelOptions{Ports: []string{portGranted}})}
+	ready := make(chan bool, 1)
+	heard := make(chan error, 1)
+	go func() {
+		lines := wall.NewReader(stdout, wall.MaxLine, wall.MaxLine)
+		for {
+			l, err := lines.Next()
+			if err != nil {
+				heard <- err
+				return
+			}
+			switch kind := wall.TypeOf(l.Bytes); kind {
+			case wall.TypeReady:
+				ready <- true
+			case wall.TypeOpen, wall.TypeData, wall.TypeCredit, wall.TypeClose:
+				_ = c.host.Handle(kind, l.Bytes)
+			}
+		}
+	}()
+	<-ready
+	before := countThreads(t, cmd.Process.Pid)
+	c.begin(http.HandlerFunc(upper))
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if code, _ := fetch(t, "http://127.0.0.1:"+strconv.Itoa(port), strings.NewReader(strings.Repeat("x", 100_000))); code != 200 {
+				t.Errorf("status %d", code)
+			}
+		})
+	}
+	all.Wait()
+	if n := countThreads(t, cmd.Process.Pid); n != before {
+		t.Errorf("%d threads before, %d after", before, n)
+	}
+	stdin.Close()
+	<-heard
+	_ = cmd.Wait()
 }
 
 func TestSpareThreads(t *testing.T) {

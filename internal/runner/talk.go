@@ -55,13 +55,14 @@ func (t *talk) readStdout(r io.Reader) {
 
 // frame handles a line that is a frame, and reports false for any other.
 func (t *talk) frame(b []byte) bool {
-	kind := wall.TypeOf(b)
+	line := wall.Parse(b)
+	kind := line.Type()
 	if kind == "" { // no object, or one that cannot be read
 		kind = wall.ClaimOf(b)
 	}
 	switch kind {
 	case wall.TypeEvent:
-		e, err := wall.DecodeEvent(b)
+		e, _, err := line.Event()
 		if err == nil && len(b) > wall.MaxLine {
 			err = errors.New("it is longer than 1 MiB")
 		}

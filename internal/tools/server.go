@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -235,9 +236,12 @@ func (s *server) call(ctx context.Context, tool string, args map[string]any) (an
 		return nil, context.Cause(ctx)
 	case limited.Err() != nil:
 		return nil, context.Cause(limited)
-	case errors.Is(err, mcp.ErrConnectionClosed):
-		s.drop(session)
-		return nil, fmt.Errorf("the MCP server %q went away in the middle: what it did is not known", s.name)
 	}
-	return nil, errors.New(cut(err.Error(), maxError))
+	var refused *jsonrpc.Error
+	if errors.As(err, &refused) {
+		return nil, errors.New(cut(refused.Message, maxError))
+	}
+	s.log.Warn("MCP server lost in the middle of a use", "tool", tool, "error", scrub(err, append([]string{s.cfg.URL}, s.cfg.Command...), nil))
+	s.drop(session)
+	return nil, fmt.Errorf("the MCP server %q went away in the middle: what it did is not known", s.name)
 }

@@ -53,28 +53,8 @@ func DecodeFile(line []byte) (File, error) {
 
 // DecodeEvent reads an event line. Its data is an object and aliases line; a line without data has an empty one.
 func DecodeEvent(line []byte) (Event, error) {
-	o, err := parseLine(line, TypeEvent)
-	if err != nil {
-		return Event{}, err
-	}
-	e := Event{Type: TypeEvent, Data: json.RawMessage("{}")}
-	if err := need(o, "kind", "a string", &e.Kind); err != nil {
-		return Event{}, err
-	}
-	if e.Kind == "" || len(e.Kind) > maxKind {
-		return Event{}, fmt.Errorf("kind: expected 1 to %d bytes", maxKind)
-	}
-	if o.has("data") {
-		raw := o.get("data")
-		if len(raw) == 0 || raw[0] != '{' {
-			return Event{}, errors.New("data: expected an object")
-		}
-		if _, err := parseObject(raw); err != nil { // a reader decodes its members, so they are few and named once
-			return Event{}, fmt.Errorf("data: %w", err)
-		}
-		e.Data = raw
-	}
-	return e, nil
+	e, _, err := Parse(line).Event()
+	return e, err
 }
 
 // DecodeResult reads a result line. "success" must be there.
@@ -169,19 +149,7 @@ func CheckPath(p string) error {
 	return nil
 }
 
-func parseLine(line []byte, want string) (object, error) {
-	o, err := parseObject(line)
-	if err != nil {
-		return nil, err
-	}
-	if t := o.typ(); t != want {
-		return nil, fmt.Errorf("type: expected %q, not %.80q", want, t)
-	}
-	if TooDeep(line) {
-		return nil, fmt.Errorf("nested deeper than %d levels", MaxDepth)
-	}
-	return o, nil
-}
+func parseLine(line []byte, want string) (object, error) { return Parse(line).as(want) }
 
 func need(o object, key, want string, dst any) error {
 	if o.get(key) == nil {
@@ -193,6 +161,10 @@ func need(o object, key, want string, dst any) error {
 func optional(o object, key, want string, dst any) error {
 	raw := o.get(key)
 	if raw == nil {
+		return nil
+	}
+	if text, ok := dst.(*string); ok && raw[0] == '"' {
+		*text = known(raw)
 		return nil
 	}
 	if json.Unmarshal(raw, dst) != nil {

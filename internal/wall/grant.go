@@ -11,8 +11,8 @@ type Port struct {
 // Model is which model a call uses, through the port "llm."+Provider. Config holds no credential and no URL.
 type Model struct {
 	Provider string          `json:"provider"`
-	Kind     string          `json:"kind"` // openai, anthropic, openai-compatible
-	Model    string          `json:"model"`
+	Kind     string          `json:"kind"`             // openai, anthropic, openai-compatible
+	Model    string          `json:"model"`            // "": nobody says; the code of a skill chooses
 	Config   json.RawMessage `json:"config,omitempty"` // temperature, max_tokens and the like
 }
 

@@ -59,8 +59,8 @@ func (l Lease) check() error {
 			return fmt.Errorf("secrets: bad name %.80q: expected letters, digits, _, - and ., at most %d", name, maxName)
 		}
 	}
-	if l.Model != nil && (l.Model.Provider == "" || l.Model.Model == "") {
-		return errors.New("model: provider and model are needed")
+	if l.Model != nil && l.Model.Provider == "" {
+		return errors.New("model: a provider is needed")
 	}
 	if len(l.Tools) > maxTools {
 		return fmt.Errorf("tools: %d, at most %d are allowed", len(l.Tools), maxTools)

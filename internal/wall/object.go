@@ -3,22 +3,7 @@ package wall
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 )
-
-// Members calls f with each key of a JSON object's top level, unquoted, and its value as it stands in raw; the values
-// alias raw. It reports false for what is no object, has a key twice or too many.
-func Members(raw []byte, f func(key string, value []byte)) bool {
-	o, err := parseObject(raw)
-	if err != nil {
-		return false
-	}
-	for _, m := range o {
-		f(m.key, m.raw)
-	}
-	return true
-}
 
 // maxMembers bounds the top level of a line: no line of the protocol has more than a dozen members.
 const maxMembers = 256
@@ -33,30 +18,10 @@ type member struct {
 // that the two ends of the wall could read one line differently.
 type object []member
 
-// parseObject accepts one JSON object without double keys. encoding/json bounds its depth.
+// parseObject accepts one JSON object without double keys. [scan] bounds its depth.
 func parseObject(line []byte) (object, error) {
-	w := walker{b: line}
-	if !w.open() {
-		return nil, errors.New("expected a JSON object")
-	}
-	if !json.Valid(line) {
-		return nil, errors.New("not valid JSON")
-	}
-	o := make(object, 0, 4)
-	for {
-		quoted, raw, ok := w.next()
-		if !ok {
-			return o, nil
-		}
-		key := unquote(quoted)
-		if o.has(key) {
-			return nil, fmt.Errorf("key %q is there twice", key)
-		}
-		if len(o) == maxMembers {
-			return nil, fmt.Errorf("more than %d keys", maxMembers)
-		}
-		o = append(o, member{key, raw})
-	}
+	o, _, err := scan(line)
+	return o, err
 }
 
 func (o object) has(key string) bool {
@@ -79,20 +44,11 @@ func (o object) get(key string) []byte {
 }
 
 // TypeOf returns the top-level "type" of a line, and "" for what is not a JSON object, has a key twice, or has no type.
-func TypeOf(line []byte) string {
-	if _, _, ok := plainData(line); ok {
-		return TypeData
-	}
-	o, err := parseObject(line)
-	if err != nil {
-		return ""
-	}
-	return o.typ()
-}
+func TypeOf(line []byte) string { return Parse(line).Type() }
 
 func (o object) typ() string {
 	if raw := o.get("type"); len(raw) > 0 && raw[0] == '"' {
-		return unquote(raw)
+		return known(raw)
 	}
 	return ""
 }
@@ -132,6 +88,25 @@ func unquote(raw []byte) string {
 		return ""
 	}
 	return s
+}
+
+// known is [unquote] for the words that are in every line, without a copy.
+func known(raw []byte) string {
+	switch string(raw) {
+	case `"type"`:
+		return "type"
+	case `"kind"`:
+		return "kind"
+	case `"data"`:
+		return "data"
+	case `"level"`:
+		return "level"
+	case `"message"`:
+		return "message"
+	case `"` + TypeEvent + `"`:
+		return TypeEvent
+	}
+	return unquote(raw)
 }
 
 // MaxDepth bounds how deep the values of a line may nest: whoever reads an answer later recurses into it.

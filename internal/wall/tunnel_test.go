@@ -132,7 +132,7 @@ func sums(seed uint64, n int) ([]byte, [32]byte) {
 func TestAHundredStreamsAtOnce(t *testing.T) {
 	size := 1 << 20
 	if raceEnabled {
-		size = 1 << 18
+		size = 1 << 16
 	}
 	p := join(t, "egress")
 	serve(t, p.host, func(_ string, c *Conn) {

@@ -67,7 +67,7 @@ func (d *Driver) hijack(ctx context.Context, conn net.Conn, id string) (*stream,
 		return nil, d.dialError(ctx, "attach", err)
 	}
 	head := newHeadReader(conn)
-	r := bufio.NewReaderSize(head, 32<<10)
+	r := bufio.NewReaderSize(head, 2<<10) // long reads pass it by
 	resp, err := http.ReadResponse(r, req)
 	if err != nil {
 		return nil, d.dialError(ctx, "attach", err)

@@ -18,13 +18,17 @@ const (
 // maxFrame is the longest payload that is believed. Engines write at most 32 KiB at a time.
 const maxFrame = 1 << 20
 
+// littleFrame is how long a payload is at most that takes no more memory than a cell that waits does.
+const littleFrame = 1 << 10
+
 var errFrame = errors.New("bad frame from the engine")
 
 // demux takes an attached stream apart: frames of {number, 0, 0, 0, length as 4 bytes big endian} and payload. It returns
 // nil at an end between two frames, io.ErrUnexpectedEOF at an end within one, and an error for a frame that is none. A
-// sink that returns an error ends it with that error; it uses a fixed amount of memory.
+// sink that returns an error ends it with that error. It needs little memory for a cell that says little, such as one that
+// waits, and a fixed amount for any other.
 func demux(r io.Reader, stdout, stderr io.Writer) error {
-	buf := make([]byte, 32<<10)
+	buf := make([]byte, littleFrame)
 	var header [8]byte
 	for {
 		if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -47,6 +51,9 @@ func demux(r io.Reader, stdout, stderr io.Writer) error {
 			return systemError(r, length)
 		default:
 			return fmt.Errorf("%w: stream %d", errFrame, header[0])
+		}
+		if length > littleFrame && len(buf) == littleFrame {
+			buf = make([]byte, 32<<10)
 		}
 		if err := copyFrame(sink, r, int(length), buf); err != nil {
 			return err

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+)
+
+// daemon is a running hotcell serve.
+type daemon struct {
+	cmd    *exec.Cmd
+	dir    string
+	socket string
+}
+
+// serve starts the program that make build made.
+func (b *bench) serve(ctx context.Context) (*daemon, error) {
+	program, err := filepath.Abs(b.program)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(program); err != nil {
+		return nil, absent{"there is no " + b.program + ": make build makes it"}
+	}
+	dir, err := b.yard.folder()
+	if err != nil {
+		return nil, err
+	}
+	if err := writeSkills(filepath.Join(dir, "skills")); err != nil {
+		return nil, err
+	}
+	d := &daemon{dir: dir, socket: filepath.Join(dir, "s")}
+	d.cmd = exec.Command(program, "serve", "--socket", d.socket, "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"))
+	d.cmd.Dir = dir
+	d.cmd.Env = append(os.Environ(), "HOTCELL_SKILLS="+filepath.Join(dir, "skills"))
+	said, err := d.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.cmd.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewReader(said)
+	defer context.AfterFunc(ctx, func() { _ = d.cmd.Process.Kill() })()
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("hotcell serve ended before it was ready: %s", line), d.cmd.Wait())
+		}
+		if strings.Contains(line, "ready: ") {
+			go func() { _, _ = io.Copy(io.Discard, lines) }() // until the daemon's end
+			return d, nil
+		}
+	}
+}
+
+func writeSkills(dir string) error {
+	skills := benchSkills()
+	return fs.WalkDir(skills, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return errors.Join(err, os.MkdirAll(filepath.Join(dir, path), 0o755))
+		}
+		return os.WriteFile(filepath.Join(dir, path), skills[path].Data, 0o644)
+	})
+}
+
+// ask calls a skill over the socket, and returns the answer's error.
+func (d *daemon) ask(ctx context.Context, skill string) (*a2e.Error, error) {
+	conn, err := net.Dial("unix", d.socket)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	err = a2e.NewEncoder(conn).Encode(&a2e.CallRequest{Name: names[skill], Arguments: map[string]any{"text": text}})
+	if err != nil {
+		return nil, err
+	}
+	for dec := a2e.NewDecoder(conn, 0); ; {
+		m, err := dec.Decode()
+		if err != nil {
+			return nil, errors.Join(err, ctx.Err())
+		}
+		if answer, ok := m.(*a2e.CallResponse); ok {
+			return answer.Error, nil
+		}
+	}
+}
+
+// stop ends the daemon and removes what it made on the engine.
+func (d *daemon) stop() error {
+	err := d.cmd.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(time.Minute, func() { _ = d.cmd.Process.Kill() })
+	defer kill.Stop()
+	return errors.Join(err, d.cmd.Wait())
+}
+
+// daemonMemory looks at hotcell serve: idle, after some calls, and at its peak while floods pass.
+func (b *bench) daemonMemory(ctx context.Context) (err error) {
+	d, err := b.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	pid := d.cmd.Process.Pid
+	if err := rest(ctx, 2*time.Second); err != nil {
+		return err
+	}
+	if err := b.looked(rssIdle, pid, "VmRSS", 0); err != nil {
+		return err
+	}
+	b.say("memory: calls of hotcell serve")
+	if err := together(ctx, 4, b.fewer(100), func(ctx context.Context) error { return d.well(ctx, framesSkill) }); err != nil {
+		return err
+	}
+	if err := b.looked(rssServed, pid, "VmRSS", 0); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		row   string
+		flood func() error
+	}{
+		{rssFlood, func() error {
+			for range b.fewer(32) { // of 32 MiB
+				if err := d.well(ctx, floodSkill); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{rssOver, func() error {
+			refused, err := d.ask(ctx, overSkill)
+			if err == nil && (refused == nil || refused.Reason() != a2e.ReasonOutputLimit) {
+				err = fmt.Errorf("a flood of 1 GiB ended with %v", refused)
+			}
+			return err
+		}},
+	} {
+		b.say("memory: %s", f.row)
+		before, err := forgetPeak(pid)
+		if err != nil {
+			return err
+		}
+		if err := f.flood(); err != nil {
+			return err
+		}
+		if err := b.looked(f.row, pid, "VmHWM", before); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fewer is how many are enough in a short run.
+func (b *bench) fewer(n int) int {
+	if b.short {
+		return max(1, n/16)
+	}
+	return n
+}
+
+// looked adds a row of a process's memory, less what it had before.
+func (b *bench) looked(name string, pid int, key string, before float64) error {
+	now, err := memory(pid, key)
+	if err == nil && b.wants("memory", name) {
+		b.report.add("memory", name, unitMB, (now-before)/1e6)
+	}
+	return err
+}
+
+func (d *daemon) well(ctx context.Context, skill string) error {
+	refused, err := d.ask(ctx, skill)
+	if refused != nil {
+		return refused
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// ratio is one row's median divided by another's.
+type ratio struct{ key, a, b string }
+
+func ratios() []ratio {
+	all := []ratio{
+		{"cold_vs_raw_engine", coldDocker + firstEvent, rawEngine + firstEvent},
+		{"cold_vs_raw_same", coldDocker + firstEvent, rawSame + firstEvent},
+		{"cold_vs_docker_run", coldDocker + firstEvent, dockerRun + firstEvent},
+		{"oci_cold_vs_runc", coldOCI + firstEvent, runcRun + firstEvent},
+		{"warm_vs_raw_attach", waiting(onDocker, framesSkill) + firstEvent, rawAttach + firstEvent},
+		{"warm_child_vs_raw_attach", waiting(onDocker, prestartSkill) + firstEvent, rawAttach + firstEvent},
+		{"warm_runsc_vs_raw_attach", waiting(onRunsc, framesSkill) + firstEvent, rawAttachRunsc + firstEvent},
+		{"warm_vs_docker_run", waiting(onDocker, framesSkill) + firstEvent, dockerRun + firstEvent},
+		{"oci_warm_vs_docker_warm", waiting(onOCI, framesSkill) + firstEvent, waiting(onDocker, framesSkill) + firstEvent},
+		{"oci_warm_vs_pipe", waiting(onOCI, framesSkill) + firstEvent, localPipe + firstEvent},
+	}
+	return all
+}
+
+// differences are one row's median less another's, in the rows' unit.
+func differences() []ratio {
+	return []ratio{
+		{"prestart_import_ms", waiting(onDocker, importSkill) + firstEvent, waiting(onDocker, prestartSkill) + firstEvent},
+		{"warm_python_over_exec_ms", waiting(onDocker, childSkill) + firstEvent, rawExec + firstEvent},
+	}
+}
+
+// finish computes the ratios of what was measured.
+func (r *report) finish() {
+	for _, q := range ratios() {
+		if v, ok := r.divided(q.a, q.b); ok {
+			r.Ratios[q.key] = v
+		}
+	}
+	for _, q := range differences() {
+		a, haveA := r.p50(q.a)
+		b, haveB := r.p50(q.b)
+		if haveA && haveB {
+			r.Ratios[q.key] = round(a - b)
+		}
+	}
+	r.throughputRatios()
+}
+
+func (r *report) divided(a, b string) (float64, bool) {
+	over, haveA := r.p50(a)
+	under, haveB := r.p50(b)
+	return round(over / under), haveA && haveB && under > 0
+}
+
+// throughputRatios adds those of each load, and of all loads together the worst.
+func (r *report) throughputRatios() {
+	worst := func(key string, v float64) {
+		if old, there := r.Ratios[key]; !there || v < old {
+			r.Ratios[key] = v
+		}
+	}
+	for _, l := range loads() {
+		for _, at := range parallel {
+			if v, ok := r.divided(l.at(at), l.rawAt(at)); ok {
+				key := fmt.Sprintf("throughput_vs_raw_%d", at)
+				r.Ratios[key+"_"+l.key] = v
+				worst(key, v)
+			}
+		}
+		if v, ok := r.divided(l.at(64), l.at(4)); ok {
+			r.Ratios["throughput_64_vs_4_"+l.key] = v
+			worst("throughput_64_vs_4", v)
+		}
+	}
+}
+
+// round keeps four digits that mean something.
+func round(v float64) float64 {
+	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return v
+	}
+	unit := math.Pow(10, 3-math.Floor(math.Log10(math.Abs(v))))
+	return math.Round(v*unit) / unit
+}
+
+func (r *report) keys() []string { return slices.Sorted(maps.Keys(r.Ratios)) }
