@@ -78,7 +78,7 @@ raise SystemExit("bad key " + key)
 // canary is one key that must turn up nowhere.
 type canary struct{ name, value string }
 
-func newCanary(name string) canary { return canary{name, "sk-" + rand.Text() + rand.Text()} }
+func newCanary(name string) canary { return canary{name, rand.Text() + "/+" + rand.Text()} }
 
 // provider is a model provider on loopback that tells everybody the key that it was shown.
 type provider struct {
