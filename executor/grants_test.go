@@ -41,7 +41,6 @@ type deskGrant struct {
 	mu    sync.Mutex
 	story []string // "activate TOKEN", "revoke"
 	ctx   context.Context
-	conns sync.WaitGroup
 }
 
 func (d *desk) Grant(ask service.Ask) (service.Grant, error) {

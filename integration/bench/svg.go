@@ -46,7 +46,7 @@ func (r *report) panels() (all []panel) {
 	add("A call whose cell waits: first event, p50", unitMS, "warm", firstEvent, any)
 	add("A call in a cell of its own: first event, p50", unitMS, "cold", firstEvent, any)
 	for _, l := range loads() {
-		add("Sustained calls: "+l.name, unitCalls, "throughput", " in flight", func(name string) bool { return strings.Contains(name, l.name+",") })
+		add("Sustained calls: "+l.name, unitCalls, "throughput", "", func(name string) bool { return strings.Contains(name, l.name+",") })
 	}
 	return all
 }
@@ -86,10 +86,10 @@ func (p panel) draw(w *bytes.Buffer, y int) int {
 	}
 	line(w, 12, y, "title", "start", p.title)
 	top, bottom := y+12, y+12+barStep*len(p.bars)
-	for d := low; d <= high; d++ {
-		x := at(math.Pow(10, d))
+	for _, tick := range ticks(low, high) {
+		x := at(tick)
 		fmt.Fprintf(w, `<line class="grid" x1="%d" y1="%d" x2="%d" y2="%d"/>`+"\n", x, top, x, bottom)
-		line(w, x, bottom+12, "tick", "middle", fmt.Sprintf("%g %s", math.Pow(10, d), p.unit))
+		line(w, x, bottom+12, "tick", "middle", fmt.Sprintf("%.4g %s", tick, p.unit))
 	}
 	for i, b := range p.bars {
 		class, y := "other", top+i*barStep+(barStep-barHeight)/2
@@ -102,6 +102,17 @@ func (p panel) draw(w *bytes.Buffer, y int) int {
 		line(w, plotLeft+width+6, y+barHeight-3, "value", "start", digits(b.value))
 	}
 	return bottom + 44
+}
+
+// ticks are the marks of a scale: with few powers of ten, twice and five times each as well.
+func ticks(low, high float64) (all []float64) {
+	for d := low; d <= high; d++ {
+		all = append(all, math.Pow(10, d))
+		if d < high && high-low < 3 {
+			all = append(all, 2*math.Pow(10, d), 5*math.Pow(10, d))
+		}
+	}
+	return all
 }
 
 // decades are the powers of ten around a panel's figures.
