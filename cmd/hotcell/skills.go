@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -212,7 +213,13 @@ func (a *app) lintSkill(dir string, asJSON bool) error {
 		return plainPathError(err)
 	}
 	defer root.Close()
-	found, bundles := skills.Lint(root.FS(), filepath.Base(abs))
+	cfg, _, err := a.settings()
+	if err != nil {
+		return err
+	}
+	box := toolbox(cfg, a.logger(slog.LevelWarn))
+	defer box.Close()
+	found, bundles := skills.LintWith(root.FS(), filepath.Base(abs), box)
 	bad := 0
 	for i, f := range found {
 		if f.Severity == skills.SeverityError {
