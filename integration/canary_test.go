@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hotcell/hotcell/internal/store"
 )
 
 // canarySkill does with its keys what careless programs do: it prints them, puts them into URLs, headers and files, hands on
@@ -43,7 +45,7 @@ print(args["marker"], "begins;", "the environment is", dict(os.environ))
 print("the secret is", secret)
 print(secret[:20], file=sys.stderr)
 print(secret[20:], file=sys.stderr)
-said = {model: ask(model) for model in ("fine", "echo-401", "echo-400", "echo-500", "echo-stream")}
+said = {model: ask(model) for model in ("gpt-fine", "echo-401", "echo-400", "echo-500", "echo-stream")}
 print(json.dumps({"type": "skill/event", "kind": "status", "data": {"message": "asked", "said": said}}))
 print(json.dumps({"type": "skill/event", "kind": "progress", "data": {
     "pct": 50, "message": "Authorization: Basic " + base64.b64encode(("user:" + secret).encode()).decode(),
@@ -178,6 +180,7 @@ func TestCanary(t *testing.T) {
 	d.stop(t)
 	rest := &search{t: t, canaries: canaries}
 	rest.must("hotcell's log", d.stderr.Bytes(), "level=")
+	rest.must("the audit", audited(t, filepath.Join(dir, "data", "hotcell.db")), "llm.request", "gpt-fine")
 	rest.folder("hotcell's folder", dir)
 	rest.folder("hotcell's temporary files", filepath.Join(private, "tmp"))
 	rest.cores(dir)
@@ -203,6 +206,25 @@ secrets: {CANARY: "file:` + filepath.Join(dir, "secret") + `"}
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "hotcell.yaml")
+}
+
+// audited are all entries of the audit.
+func audited(t *testing.T, path string) []byte {
+	t.Helper()
+	journal, err := store.Open(t.Context(), store.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer journal.Close()
+	entries, err := journal.Audit(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := json.Marshal(entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func canaryFolder(t *testing.T) string {

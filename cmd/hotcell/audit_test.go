@@ -42,7 +42,7 @@ func TestAuditList(t *testing.T) {
 	}
 	for _, id := range []string{"01A", "r1"} {
 		var entries []audit.Entry
-		if code := list("--json", "--call", id); code != exitOK || json.Unmarshal([]byte(b.out.String()), &entries) != nil || len(entries) != 1 || entries[0].Call != "01A" {
+		if code := list("--json", "--call", id); code != exitOK || json.Unmarshal(b.out.Bytes(), &entries) != nil || len(entries) != 1 || entries[0].Call != "01A" {
 			t.Errorf("of %s: exit %d, %q %s", id, code, b.out.String(), b.err.String())
 		}
 	}
