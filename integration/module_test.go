@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -74,18 +75,36 @@ func TestTheModuleForPython(t *testing.T) {
 	}
 }
 
-// copied is a folder of a skill below this package.
+// copied is a folder of a skill, such as one of the documentation's.
 func copied(t *testing.T, dir, name string) fstest.MapFS {
 	t.Helper()
-	out := fstest.MapFS{}
-	for _, file := range []string{"SKILL.md", "skill.yaml"} {
-		data, err := os.ReadFile(dir + "/" + file)
-		if err != nil {
-			t.Fatal(err)
+	out, source := fstest.MapFS{}, os.DirFS(dir)
+	err := fs.WalkDir(source, ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
 		}
+		data, err := fs.ReadFile(source, file)
 		out[name+"/"+file] = &fstest.MapFile{Data: data, Mode: 0o644}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
+}
+
+func TestTheExampleWithTools(t *testing.T) {
+	r := newToolRig(t, audit.Nobody, copied(t, "../docs/examples/shares", "shares"))
+	req := request("shares", 60)
+	req.Arguments = map[string]any{"amount": "100", "weights": map[string]any{"ada": 2, "bob": 1}}
+	got := ask(t.Context(), r, req, nil)
+	if got.answer.Error != nil {
+		t.Fatal(got.answer.Error)
+	}
+	data := got.data(t).(map[string]any)
+	if d := cmp.Diff(map[string]any{"ada": "66.67", "bob": "33.33"}, data["shares"]); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
 }
 
 // down calls the next skill of a chain and hands on what that says.
