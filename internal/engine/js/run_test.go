@@ -75,7 +75,7 @@ func TestFailures(t *testing.T) {
 		"no tools":          {"export default async (_, skill) => {\n  await skill.tool('time');\n};", "ToolError: no tools were granted to this call: name them under tools in skill.yaml at main.js:2:19", "permission_denied"},
 		"no file":           {"export default async (_, skill) => skill.readFile('nothing.txt');", "Error: /skill/nothing.txt: no such file or directory at main.js:1:50", "exception"},
 		"outside file":      {"export default async (_, skill) => skill.readFile('/etc/passwd');", "Error: /etc/passwd: not in /skill at main.js:1:50", "exception"},
-		"no network":        {"export default async () => {\n  await fetch('https://example.org/');\n};", "TypeError: fetch GET https://example.org/: this cell has no network: name the host under network.allow in skill.yaml at main.js:2:14", "exception"},
+		"no network":        {"export default async () => {\n  await fetch('https://example.org/');\n};", "TypeError: fetch GET https://example.org/: this cell has no network: network.allow in skill.yaml must name the host, and the operator allow it at main.js:2:14", "exception"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newBench(t, map[string]string{"main.js": tt.script}).run(t.Context(), t, `{}`)
