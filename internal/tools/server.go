@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,8 +38,9 @@ type server struct {
 	failed   error              // why the last attempt failed
 	failedAt time.Time
 	tools    []*remote
-	listed   bool // tools was filled once
-	stale    bool // the list has changed while the attempt was under way
+	listed   bool              // tools was filled once
+	stale    bool              // the list has changed while the attempt was under way
+	hidden   *strings.Replacer // takes out what the last attempt gave the server
 }
 
 // attempt is one attempt to connect. Its fields are set before done is closed.
@@ -230,7 +232,7 @@ func (s *server) again(session *mcp.ClientSession) {
 	s.tasks.Go(func() {
 		list, err := s.list(session)
 		if err != nil {
-			s.log.Warn("tools not listed again", "error", scrub(err, []string{s.cfg.URL}, nil))
+			s.log.Warn("tools not listed again", "error", s.hide(scrub(err, []string{s.cfg.URL}, nil).Error()))
 			return
 		}
 		s.mu.Lock()
@@ -253,7 +255,7 @@ func (s *server) call(ctx context.Context, tool string, args map[string]any) (an
 	res, err := session.CallTool(limited, &mcp.CallToolParams{Name: tool, Arguments: args})
 	switch {
 	case err == nil:
-		return content(res)
+		return s.told(res)
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case limited.Err() != nil:
@@ -261,9 +263,9 @@ func (s *server) call(ctx context.Context, tool string, args map[string]any) (an
 	}
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) {
-		return nil, errors.New(cut(refused.Message, maxError))
+		return nil, errors.New(cut(s.hide(refused.Message), maxError))
 	}
-	s.log.Warn("MCP server lost in the middle of a use", "tool", tool, "error", scrub(err, append([]string{s.cfg.URL}, s.cfg.Command...), nil))
+	s.log.Warn("MCP server lost in the middle of a use", "tool", tool, "error", s.hide(scrub(err, append([]string{s.cfg.URL}, s.cfg.Command...), nil).Error()))
 	s.drop(session)
 	return nil, fmt.Errorf("the MCP server %q went away in the middle: what it did is not known", s.name)
 }
