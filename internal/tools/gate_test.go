@@ -273,6 +273,17 @@ func TestUsesAtOnceAreBounded(t *testing.T) {
 	if len(entered) != 0 {
 		t.Error("more than two are under way")
 	}
+	g.mu.Lock()
+	g.waiting-- // room for one that waits
+	g.mu.Unlock()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel() // arguments become twenty times as large when they are decoded: not while they wait
+	if got := told(g.Tool(gone, &wall.Tool{ID: "1", Name: "skill:b", Arguments: json.RawMessage("[1]")})); got != "tool_execution_failure: context canceled" {
+		t.Errorf("got %s", got)
+	}
+	g.mu.Lock()
+	g.waiting++
+	g.mu.Unlock()
 	close(hold)
 	all.Wait()
 	for range 2 + 2*waiters {
