@@ -133,13 +133,13 @@ func (g *grant) use(ctx context.Context, name string, arguments json.RawMessage)
 		failure := mapped(err, g.ask.Skill.Name, clip(name))
 		return nil, &failure // nothing is written: before its lease, a cell has no call that this could be about
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(call, cancel)()
+	own, cancel := context.WithCancelCause(call) // first of all, so that the call's end is the reason where both have ended
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
 	nth, err := g.count()
 	var data json.RawMessage
 	if err == nil {
-		data, err = g.pass(context.WithValue(ctx, leftKey{}, leftIn(call)), name, arguments)
+		data, err = g.pass(own, name, arguments)
 	}
 	entry := map[string]any{"tool": clip(name), "ms": time.Since(began).Milliseconds(), "code": "ok", "bytes": len(data)}
 	defer func() {
