@@ -360,3 +360,42 @@ func TestMoreToolsThanACellTakes(t *testing.T) {
 		t.Errorf("%v", e)
 	}
 }
+
+// A server that tells again and again that its list has changed is asked one thing at a time.
+func TestAFloodOfChanges(t *testing.T) {
+	s := newTestServer()
+	var asked atomic.Int64
+	hold := make(chan struct{})
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" && asked.Add(1) > 1 {
+				<-hold
+			}
+			return next(ctx, method, req)
+		}
+	})
+	cfg, _ := inProcess(t, s)
+	b := newBench(t, Options{}, map[string]Server{"srv": cfg}, "a", useMCP)
+	b.granted(b.ask("a"))
+	srv := b.box.servers["srv"]
+	session, err := srv.ready(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.relist(session)
+	for asked.Load() < 2 {
+		yield()
+	}
+	for range 200 {
+		srv.relist(session)
+	}
+	close(hold)
+	for listing := true; listing; yield() {
+		srv.mu.Lock()
+		listing = srv.listing
+		srv.mu.Unlock()
+	}
+	if n := asked.Load(); n != 3 { // at the start, for the first change, and for all that came meanwhile
+		t.Errorf("it was asked %d times", n)
+	}
+}
