@@ -31,6 +31,7 @@ type grant struct {
 	names  []string
 	byName map[string]tool
 	room   chan struct{} // holds one for each use that is under way
+	desk   chan struct{} // holds one for each request over HTTP, from its body to its answer's end
 
 	server *http.Server
 
@@ -202,6 +203,9 @@ func (g *grant) count() (nth int, err error) {
 	}
 	return g.uses, err
 }
+
+// desks is how many requests over HTTP are taken, for each use that may be under way. All others wait with their bodies unread.
+const desks = 3
 
 // waiters is how many uses may wait for room, for each that may be under way.
 const waiters = 8
