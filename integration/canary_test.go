@@ -78,7 +78,7 @@ raise SystemExit("bad key " + key)
 // canary is one key that must turn up nowhere.
 type canary struct{ name, value string }
 
-func newCanary(name string) canary { return canary{name, "sk-" + rand.Text() + rand.Text()} }
+func newCanary(name string) canary { return canary{name, rand.Text() + "/+" + rand.Text()} }
 
 // provider is a model provider on loopback that tells everybody the key that it was shown.
 type provider struct {
@@ -172,6 +172,14 @@ func TestCanary(t *testing.T) {
 		after.must("what the call said", all, marker+" OPENAI_API_KEY [redacted]", "bad key [redacted]")
 		after.pages(d, marker)
 	})
+	t.Run("agent", func(t *testing.T) {
+		marker := "marker-" + rand.Text()
+		all := wireOf(d, `{"type":"skill/call/req","id":"`+marker+`","name":"instructed","arguments":{"marker":"`+marker+`"},`+
+			`"llm_override":{"provider_name":"canary","provider_credentials":{"api_key":"`+callers.value+`"}}}`)
+		after := &search{t: t, canaries: canaries}
+		after.must("what the call said", all, marker, "Incorrect API key provided")
+		after.pages(d, marker)
+	})
 	for _, c := range []canary{model, callers} {
 		if !upstream.shown[c.value] {
 			t.Errorf("the provider was never shown %s", c.name)
@@ -231,16 +239,20 @@ func canaryFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, skill := range map[string][2]string{
-		"canary": {"llm: {provider: canary}\nsecrets: [CANARY]\nmax_turns: 50\n", canarySkill},
-		"filed":  {"llm: {provider: canary, inject: file}\n", filedSkill},
+		"canary":     {"llm: {provider: canary}\nsecrets: [CANARY]\nmax_turns: 50\n", canarySkill},
+		"filed":      {"llm: {provider: canary, inject: file}\n", filedSkill},
+		"instructed": {"llm: {provider: canary, model: echo-401}\n", ""},
 	} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for file, text := range map[string]string{
-			"SKILL.md":   "---\nname: " + name + "\ndescription: is careless with keys\n---\n",
-			"skill.yaml": skill[0], "main.py": skill[1],
-		} {
+		files := map[string]string{
+			"SKILL.md": "---\nname: " + name + "\ndescription: is careless with keys\n---\nSay hello.\n", "skill.yaml": skill[0],
+		}
+		if skill[1] != "" {
+			files["main.py"] = skill[1]
+		}
+		for file, text := range files {
 			if err := os.WriteFile(filepath.Join(dir, name, file), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -333,7 +333,7 @@ func TestAKillFromOutsideIsNotOutOfMemory(t *testing.T) {
 		var killed error
 		got := r.Call(t.Context(), a2e.Caller{}, request(name, 30), a2e.EventWriterFunc(func(ctx context.Context, ev *a2e.Event) error {
 			if ev.Data["message"] == "up" {
-				killed = killCells(ctx, r)
+				killed = killCell(ctx, r)
 			}
 			return nil
 		}))

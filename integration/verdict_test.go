@@ -100,7 +100,7 @@ func TestAKillFromOutsideIsACrash(t *testing.T) {
 	var killed error
 	got := r.Call(t.Context(), a2e.Caller{}, request("waits", 30), a2e.EventWriterFunc(func(ctx context.Context, ev *a2e.Event) error {
 		if ev.Data["message"] == "up" {
-			killed = killCells(ctx, r)
+			killed = killCell(ctx, r)
 		}
 		return nil
 	}))
@@ -112,20 +112,13 @@ func TestAKillFromOutsideIsACrash(t *testing.T) {
 	}
 }
 
-// killCells kills all cells of these tests behind the supervisor's back.
-func killCells(ctx context.Context, r *rig.Rig) error {
-	cells, err := r.Cells.List(ctx)
+// killCell kills the cell of the newest call behind the supervisor's back.
+func killCell(ctx context.Context, r *rig.Rig) error {
+	calls, err := r.Supervisor.List(ctx, 1)
 	if err != nil {
 		return err
 	}
-	for _, c := range cells {
-		if c.Kind == "cell" && c.Labels["hotcell.instance"] == instance {
-			if err := r.Shoot(ctx, c.ID); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return r.Shoot(ctx, calls[0].Cell)
 }
 
 func TestCancelIsToldAsSuch(t *testing.T) {

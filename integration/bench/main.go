@@ -30,6 +30,7 @@ type options struct {
 	runner  string
 	program string
 	profile string
+	cells   int
 	from    string // figures of an earlier run, instead of a run
 	json    string
 	svg     string
@@ -59,6 +60,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	defer stop()
 	b := &bench{options: opts, yard: newYard(opts.runner), report: newReport(), log: stderr}
+	b.yard.cells = opts.cells
 	if e, err := b.yard.raw(); err == nil {
 		b.report.Machine["engine"] = e.version
 	}
@@ -93,6 +95,7 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	flags.BoolVar(&opts.short, "short", false, "a look at whether all rows work, not figures to keep")
 	flags.StringVar(&opts.runner, "runner", "cmd/hotcell/embed/hotcell-runner-"+runtime.GOARCH, "the runner that make build made")
 	flags.StringVar(&opts.program, "hotcell", "bin/hotcell", "the program that make build made")
+	flags.IntVar(&opts.cells, "cells", 0, "let hotcell run so many cells at once, instead of its default")
 	flags.StringVar(&opts.profile, "cpuprofile", "", "write a profile of this process to this file")
 	flags.StringVar(&opts.from, "from", "", "show the figures in this file instead of measuring")
 	flags.StringVar(&opts.svg, "svg", getenv("BENCH_SVG"), "write a plot to this file")
