@@ -118,7 +118,7 @@ func modelRig(t *testing.T, base string, log audit.Log) *rig.Rig {
 		t.Fatal(err)
 	}
 	return engineRig(t, rig.Options{Adjust: func(c *executor.Config) {
-		c.Skills, c.Models = library, true
+		c.Skills, c.Models, c.Audit = library, true, log
 		c.Services = []service.Service{models, tools.New(tools.Options{Box: box, Skills: library, Log: log})}
 	}})
 }
@@ -173,7 +173,7 @@ func checkTurns(t *testing.T, r *rig.Rig, model *recital, log *kept) {
 			t.Errorf("request %d came with %q", i, model.keys[i])
 		}
 	}
-	checkAudit(t, log, map[string]int{"llm.request": 3, "tool.call": 2})
+	checkAudit(t, log, map[string]int{"llm.request": 3, "tool.call": 2, "agent.turn": 3})
 	if told, err := json.Marshal([]any{got.events, got.answer}); err != nil || strings.Contains(string(told), modelKey) {
 		t.Errorf("the key is in what the caller got (%v)", err)
 	}
