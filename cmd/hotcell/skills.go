@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -156,6 +158,7 @@ func (a *app) printSkill(skill *skills.Skill, s shown) {
 		{"bundle", fmt.Sprintf("%d %s, %s, sha256:%.12s", s.Files, plural(s.Files, "file", "files"), size(s.Bytes), s.Digest)},
 		{"runs", runsText(s.Run)},
 		{"image", oneLine(s.Run.Image, 300)},
+		{"tools", toolsText(skill)},
 		{"limits", limitsLine(s.Policy)},
 		{"input", schemaText(skill.InputSchema)},
 		{"output", schemaText(skill.OutputSchema)},
@@ -176,6 +179,22 @@ func runsText(run shownRun) string {
 		return "the image's own program"
 	}
 	return oneLine(strings.Join(run.Command, " "), 400)
+}
+
+// toolsText lists what the skill may use, with its includes', and marks what writes.
+func toolsText(skill *skills.Skill) string {
+	writes := map[string]bool{}
+	for _, t := range skill.Resolved {
+		writes[t.Name] = t.Writes
+	}
+	var parts []string
+	for _, name := range slices.Concat(skill.ToolNames, skill.ToolkitNames) {
+		if writes[name] {
+			name += " (writes)"
+		}
+		parts = append(parts, name)
+	}
+	return oneLine(strings.Join(parts, ", "), 500)
 }
 
 func limitsLine(choices []policies.Choice) string {
@@ -212,7 +231,13 @@ func (a *app) lintSkill(dir string, asJSON bool) error {
 		return plainPathError(err)
 	}
 	defer root.Close()
-	found, bundles := skills.Lint(root.FS(), filepath.Base(abs))
+	cfg, _, err := a.settings()
+	if err != nil {
+		return err
+	}
+	box := toolbox(cfg, a.logger(slog.LevelWarn))
+	defer box.Close()
+	found, bundles := skills.LintWith(root.FS(), filepath.Base(abs), box)
 	bad := 0
 	for i, f := range found {
 		if f.Severity == skills.SeverityError {
