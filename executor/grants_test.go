@@ -33,6 +33,7 @@ type desk struct {
 	grants []*deskGrant
 	refuse error
 	model  *wall.Model
+	tools  []wall.ToolDef
 	tool   func(ctx context.Context, ask *wall.Tool) *wall.ToolResult
 }
 
@@ -85,7 +86,7 @@ func (*deskGrant) Env(at func(string) string, token string) []string {
 	return []string{"ECHO=http://" + at("a.echo"), "OTHER=" + at("b.other"), "KEY=key:" + token, "NONE=" + at("c")}
 }
 func (g *deskGrant) Lease(l *wall.Lease) {
-	l.Secrets, l.Model = map[string]string{"S": "sesame-open"}, g.desk.model
+	l.Secrets, l.Model, l.Tools = map[string]string{"S": "sesame-open"}, g.desk.model, g.desk.tools
 }
 func (g *deskGrant) Activate(ctx context.Context, token string) {
 	g.ctx = ctx
@@ -627,6 +628,21 @@ func TestWhatASkillCannotDoWithout(t *testing.T) {
 		answer, _ := b.ask(t.Context(), req(name))
 		if verdict(answer) != "runtime_error/unsupported" || !strings.Contains(answer.Error.Message, says) || b.driver.Stats().Created != 0 {
 			t.Errorf("%s: %v, %d cells made", name, answer.Error, b.driver.Stats().Created)
+		}
+	}
+}
+
+// What a runner would refuse costs no cell, and the answer says what it is.
+func TestALeaseThatNoCellTakes(t *testing.T) {
+	for says, tools := range map[string][]wall.ToolDef{
+		"tools: 129, at most 128 are allowed": slices.Repeat([]wall.ToolDef{{Name: "t", InputSchema: []byte("{}")}}, wall.MaxTools+1),
+		"tools: bad name":                     {{Name: strings.Repeat("t", wall.MaxToolName+1), InputSchema: []byte("{}")}},
+		"bytes, a cell takes 1048576":         {{Name: "t", Description: strings.Repeat("t", wall.MaxLine), InputSchema: []byte("{}")}},
+	} {
+		b := serviced(t, &desk{tools: tools}, nil, nil)
+		answer, _ := b.ask(t.Context(), req("free"))
+		if verdict(answer) != "runtime_error/unsupported" || !strings.Contains(answer.Error.Message, says) || b.driver.Stats().Created != 0 {
+			t.Errorf("%v, %d cells made", answer.Error, b.driver.Stats().Created)
 		}
 	}
 }
