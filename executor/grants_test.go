@@ -42,6 +42,8 @@ type deskGrant struct {
 	mu    sync.Mutex
 	story []string // "activate TOKEN", "revoke"
 	ctx   context.Context
+
+	provider string // of the caller's override
 }
 
 func (d *desk) Grant(ask service.Ask) (service.Grant, error) {
@@ -52,6 +54,9 @@ func (d *desk) Grant(ask service.Ask) (service.Grant, error) {
 		return nil, d.refuse
 	}
 	g := &deskGrant{desk: d}
+	if ask.Override != nil {
+		g.provider = ask.Override.ProviderName
+	}
 	d.grants = append(d.grants, g)
 	if d.tool == nil {
 		return g, nil
@@ -71,7 +76,12 @@ func (g *deskGrant) told() string {
 	return strings.Join(g.story, ", ")
 }
 
-func (*deskGrant) Ports() []string { return []string{"b.other", "a.echo"} }
+func (g *deskGrant) Ports() []string {
+	if g.provider != "" {
+		return []string{"a.echo", "llm." + g.provider}
+	}
+	return []string{"b.other", "a.echo"}
+}
 func (*deskGrant) Env(at func(string) string, token string) []string {
 	return []string{"ECHO=http://" + at("a.echo"), "OTHER=" + at("b.other"), "KEY=key:" + token, "NONE=" + at("c")}
 }
@@ -467,6 +477,39 @@ func TestWaitingCellsHaveTheirToken(t *testing.T) {
 			t.Errorf("the cell has %s, the grant's story is %s", token, story)
 		}
 		seen[token] = true
+	}
+}
+
+// A call that was granted something else gets no cell that waits for others.
+func TestWaitingCellsHaveTheGrantsOfTheirCall(t *testing.T) {
+	d := &desk{}
+	driver := fake.New(inside(func(c *insider, _ <-chan []byte) {
+		c.done(c.spec.OCI.Process.Args[:len(c.spec.OCI.Process.Args)-2])
+	}))
+	pool := warm.New(driver, warm.Options{Max: 4})
+	b := setUp(t, well, func(c *Config) { c.Driver, c.Services, c.Models = pool, []service.Service{d}, true })
+	b.driver = driver
+	t.Cleanup(func() {
+		pool.Drain()
+		testutil.Poll(t, 5*time.Second, func() bool { return driver.Stats().Live == 0 })
+	})
+	for _, provider := range []string{"", "one", "two", "one", ""} {
+		r := req("free")
+		if provider != "" {
+			r.LLMOverride = &a2e.LLMConfig{ProviderName: provider}
+		}
+		answer, _ := b.ask(t.Context(), r)
+		if answer.Error != nil {
+			t.Fatal(answer.Error)
+		}
+		want := "b.other"
+		if provider != "" {
+			want = "llm." + provider
+		}
+		if got := string(data(answer)); !strings.Contains(got, want) || strings.Count(got, "4100") != 2 {
+			t.Errorf("a call with provider %q ran in a cell with %s", provider, got)
+		}
+		testutil.Poll(t, 10*time.Second, func() bool { return len(pool.Waiting("free")) > 0 })
 	}
 }
 
