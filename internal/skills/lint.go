@@ -3,14 +3,27 @@ package skills
 import (
 	"io/fs"
 	"path"
+	"strings"
 )
 
-// Lint checks the bundle in the folder dir of fsys, or, where dir is no bundle itself, every bundle in a folder below it.
+// How far a folder is searched for bundles.
+const (
+	lintDepth   = 6
+	lintFolders = 100_000
+)
+
+// LintOptions says how bundles are checked.
+type LintOptions struct {
+	Profile Profile
+	Tools   Toolbox // with a [Namer], names in allowed-tools that nothing answers to are found; nil: they are not looked at
+}
+
+// Lint checks the bundle in the folder dir of fsys, or, where dir is no bundle itself, every bundle in the folders below it.
 // It returns what is wrong, sorted by file and line, and how many bundles were looked at; nothing is found when all is well.
 // A finding's File is relative to dir.
 //
 // A skill's name must equal its folder's name. When dir is "." the folder's name is not known and goes unchecked.
-func Lint(fsys fs.FS, dir string) (found []Finding, bundles int) {
+func Lint(fsys fs.FS, dir string, o LintOptions) (found []Finding, bundles int) {
 	sub, err := fs.Sub(fsys, dir)
 	if err != nil {
 		return []Finding{{Code: CodeNoSkill, Severity: SeverityError, File: clip(dir, 200), Message: plainError(err)}}, 0
@@ -20,26 +33,59 @@ func Lint(fsys fs.FS, dir string) (found []Finding, bundles int) {
 		if folder == "." {
 			folder = ""
 		}
-		return load(sub, folder).skill.Findings, 1
+		return o.check(sub, folder), 1
 	}
-	folders, err := Source{Path: dir}.folders(sub)
-	if err != nil || len(folders) == 0 {
+	s := &search{fsys: sub}
+	s.below(".", 1)
+	if len(s.bundles) == 0 {
 		return []Finding{{
 			Code: CodeNoSkill, Severity: SeverityError, File: fileSkill,
 			Message: "no SKILL.md here, nor in a folder below; a skill is a folder with a SKILL.md",
 		}}, 0
 	}
-	return lintAll(sub, folders), len(folders)
-}
-
-func lintAll(fsys fs.FS, folders []string) []Finding {
-	var out []Finding
-	for _, folder := range folders {
-		sub, _ := fs.Sub(fsys, folder) // it only refuses invalid paths, and folders names none
-		for _, f := range load(sub, folder).skill.Findings {
-			f.File = path.Join(folder, f.File)
-			out = append(out, f)
+	for _, at := range s.bundles {
+		one, _ := fs.Sub(sub, at) // it only refuses invalid paths, and the search gives none
+		for _, f := range o.check(one, path.Base(at)) {
+			f.File = clip(path.Join(at, f.File), 2*maxPath)
+			found = append(found, f)
 		}
 	}
-	return out
+	return found, len(s.bundles)
+}
+
+// check returns the findings of one bundle by itself.
+func (o LintOptions) check(fsys fs.FS, folder string) []Finding {
+	ld := load(fsys, folder, reading{profile: o.Profile})
+	s := &composed{loaded: ld, skill: ld.skill}
+	(&composer{box: o.Tools}).checkRequired(s)
+	return s.skill.Findings
+}
+
+// search finds the bundles below a folder, in order. Links and dot folders are passed by.
+type search struct {
+	fsys    fs.FS
+	bundles []string
+	looked  int
+}
+
+func (s *search) below(dir string, depth int) {
+	entries, err := fs.ReadDir(s.fsys, dir)
+	if err != nil {
+		return // what can't be read holds nothing that could be checked
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || !fs.ValidPath(name) {
+			continue
+		}
+		if s.looked++; s.looked > lintFolders || len(s.bundles) == maxSkills {
+			return
+		}
+		switch {
+		case hasSkillMD(s.fsys, name):
+			s.bundles = append(s.bundles, name)
+		case depth < lintDepth:
+			s.below(name, depth+1)
+		}
+	}
 }

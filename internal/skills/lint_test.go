@@ -31,7 +31,7 @@ func TestLint(t *testing.T) {
 		"bad path":      {dir, "../x", []string{"../x: error: invalid argument [SKILL_MD_MISSING]"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, bundles := Lint(os.DirFS(tt.root), tt.dir)
+			found, bundles := Lint(os.DirFS(tt.root), tt.dir, LintOptions{})
 			if bundles != tt.bundles {
 				t.Errorf("%d bundles, want %d", bundles, tt.bundles)
 			}
@@ -47,7 +47,7 @@ func TestLintManyFindings(t *testing.T) {
 	for i := range 500 {
 		yaml += "k" + string(rune('a'+i%26)) + string(rune('a'+i/26)) + ": 1\n"
 	}
-	got, _ := Lint(fstest.MapFS{"x/SKILL.md": {Data: []byte("---\nname: x\ndescription: y\n---\n")}, "x/skill.yaml": {Data: []byte(yaml)}}, "x")
+	got, _ := Lint(fstest.MapFS{"x/SKILL.md": {Data: []byte("---\nname: x\ndescription: y\n---\n")}, "x/skill.yaml": {Data: []byte(yaml)}}, "x", LintOptions{})
 	if len(got) != maxFindings+1 {
 		t.Fatalf("%d findings", len(got))
 	}
