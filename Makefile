@@ -9,6 +9,9 @@ VCS        := $(if $(shell git rev-parse --verify --quiet HEAD 2>/dev/null),true
 EMBED      := cmd/hotcell/embed
 FUZZTIME   ?= 2m
 BENCH_JSON ?=
+BENCH_SVG  ?=
+BENCH_DOC  ?=
+BENCH      ?=
 PKGS       ?= ./...
 
 # What tests must find on this machine: without it they fail instead of being skipped.
@@ -56,8 +59,8 @@ lint: ## check format, go vet and staticcheck
 	go vet $(PKGS)
 	go tool staticcheck $(PKGS)
 
-bench: build image ## compare call times with the raw engine and docker run (BENCH_JSON=file)
-	BENCH_JSON=$(BENCH_JSON) go run ./integration/bench -runner $(EMBED)/hotcell-runner-$$(go env GOARCH)
+bench: build image ## compare with the raw engine, docker run, runc and pipes (BENCH_JSON, BENCH_SVG, BENCH_DOC=file, BENCH=flags)
+	BENCH_JSON=$(BENCH_JSON) BENCH_SVG=$(BENCH_SVG) BENCH_DOC=$(BENCH_DOC) go run ./integration/bench -runner $(EMBED)/hotcell-runner-$$(go env GOARCH) $(BENCH)
 
 fuzz: ## run each fuzz target for FUZZTIME (2m)
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file func; do \

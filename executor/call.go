@@ -121,7 +121,7 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	handed := s.handIn(ctx, cl, c, p, inputs) // first of all: the cell works while the rest is set up
 	r := relay.New(relay.Options{
 		ReqID: c.req.ID, Output: int64(p.policy.Limits.Output), Out: int64(p.policy.Limits.Out), Frames: p.skill.Run.Frames,
-		Keep: s.keep(c), Deliver: s.deliver(c, w), Use: side.use,
+		Keep: s.keep(c, p), Deliver: s.deliver(c, w), Use: side.use,
 		Redact: p.grants.values(),
 	})
 	delivered := make(chan struct{})

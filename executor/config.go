@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/policies"
@@ -45,6 +46,8 @@ type Config struct {
 
 	EmbedEvents bool     // put the events into SkillResult.events as well
 	Observer    Observer // metrics; nil: none
+
+	Audit audit.Log // takes the transcripts of agent skills; nil: nobody keeps them
 
 	Journal Journal // nil: calls are known as long as this process lives
 
@@ -114,6 +117,9 @@ func (c *Config) fill() {
 	}
 	if c.Observer == nil {
 		c.Observer = Blind
+	}
+	if c.Audit == nil {
+		c.Audit = audit.Nobody
 	}
 	if c.Journal == nil {
 		c.Journal = Forgetful

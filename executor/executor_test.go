@@ -636,7 +636,7 @@ func TestDiscover(t *testing.T) {
 		tags, categories []string
 		want             string
 	}{
-		{nil, nil, "echo-text framed free patient strict"},
+		{nil, nil, "agentic echo-text framed free keyed patient strict"},
 		{[]string{"a", "zz"}, nil, "free"},
 		{nil, []string{"c"}, "free"},
 		{[]string{"a"}, []string{"zz"}, ""},

@@ -11,10 +11,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/testutil"
 	"github.com/hotcell/hotcell/internal/wall"
@@ -30,6 +32,7 @@ type desk struct {
 	asks   []service.Ask
 	grants []*deskGrant
 	refuse error
+	model  *wall.Model
 	tool   func(ctx context.Context, ask *wall.Tool) *wall.ToolResult
 }
 
@@ -38,7 +41,6 @@ type deskGrant struct {
 	mu    sync.Mutex
 	story []string // "activate TOKEN", "revoke"
 	ctx   context.Context
-	conns sync.WaitGroup
 }
 
 func (d *desk) Grant(ask service.Ask) (service.Grant, error) {
@@ -72,7 +74,9 @@ func (*deskGrant) Ports() []string { return []string{"b.other", "a.echo"} }
 func (*deskGrant) Env(at func(string) string, token string) []string {
 	return []string{"ECHO=http://" + at("a.echo"), "OTHER=" + at("b.other"), "KEY=key:" + token, "NONE=" + at("c")}
 }
-func (*deskGrant) Lease(l *wall.Lease) { l.Secrets = map[string]string{"S": "sesame-open"} }
+func (g *deskGrant) Lease(l *wall.Lease) {
+	l.Secrets, l.Model = map[string]string{"S": "sesame-open"}, g.desk.model
+}
 func (g *deskGrant) Activate(ctx context.Context, token string) {
 	g.ctx = ctx
 	g.note("activate " + token)
@@ -199,7 +203,7 @@ func TestACallUsesWhatItIsGranted(t *testing.T) {
 		_, panicked := readAll(c, "b.other")
 		c.done([]any{
 			string(echo), fmt.Sprint(err), fmt.Sprint(refused), panicked != nil, c.env("ECHO"), c.env("OTHER"), c.env("KEY") == "key:"+c.env(wall.EnvToken),
-			c.env("NONE"), c.lease.Secrets["S"], c.leases,
+			c.env("NONE"), c.lease.Secrets["S"] == "sesame-open", c.leases, c.lease.Secrets["S"],
 		})
 	}, nil)
 	answer, _ := b.ask(t.Context(), req("free"))
@@ -210,7 +214,7 @@ func TestACallUsesWhatItIsGranted(t *testing.T) {
 	if err := json.Unmarshal(data(answer), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := []any{"hello", "<nil>", "refused: ", true, "http://127.0.0.1:41001", "127.0.0.1:41002", true, "", "sesame-open", 1.0}
+	want := []any{"hello", "<nil>", "refused: ", true, "http://127.0.0.1:41001", "127.0.0.1:41002", true, "", true, 1.0, "[redacted]"}
 	for i := range want {
 		if i == 2 {
 			if !strings.HasPrefix(fmt.Sprint(got[i]), "refused: ") {
@@ -528,5 +532,58 @@ func TestCallsWithinCallsEndWithTheirParent(t *testing.T) {
 	}
 	if got := <-within; got != "runtime_error/cancelled" {
 		t.Errorf("the call within: %s", got)
+	}
+}
+
+// scribe keeps audit entries.
+type scribe struct {
+	mu      sync.Mutex
+	entries []audit.Entry
+}
+
+func (s *scribe) Write(e audit.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries = append(s.entries, e)
+}
+
+// An agent's turns go into the audit, and nobody else's words.
+func TestTheTranscriptOfAnAgent(t *testing.T) {
+	kept := &scribe{}
+	d := &desk{model: &wall.Model{Provider: "p", Kind: "openai", Model: "m"}}
+	engine := func(string) (sandbox.Tree, error) {
+		return sandbox.Tree{Name: "engine", Digest: fmt.Sprintf("%064x", 2), FS: fstest.MapFS{"engine": {Mode: 0o755}}}, nil
+	}
+	b := serviced(t, d, func(c *insider, _ <-chan []byte) {
+		for _, data := range []string{
+			`{"level":"debug","message":"turn {\"turn\":1,\"text\":\"the word is sesame-open\"}"}`,
+			`{"level":"info","message":"turn {\"turn\":2}"}`, `{"level":"debug","message":"turn {"}`, `{"level":"debug","message":"a turn"}`,
+		} {
+			_ = c.out.Line([]byte(`{"type":"skill/event","kind":"log","data":` + data + `}`))
+		}
+		c.done([]any{c.lease.Model, len(c.spec.Trees)})
+	}, func(c *Config) { c.Audit, c.Engine = kept, engine })
+	for _, name := range []string{"agentic", "free"} {
+		answer, _ := b.ask(t.Context(), req(name))
+		if answer.Error != nil {
+			t.Fatal(answer.Error)
+		}
+		if got := string(data(answer)); name == "agentic" && (!strings.Contains(got, `"model":"m"`) || !strings.HasSuffix(got, ",3]")) {
+			t.Errorf("the engine found %s", data(answer))
+		}
+	}
+	if len(kept.entries) != 1 || kept.entries[0].Kind != "agent.turn" || fmt.Sprint(kept.entries[0].Data) != "map[text:the word is [redacted] turn:1]" {
+		t.Errorf("the audit has %v", kept.entries)
+	}
+}
+
+// An agent without a model, or a skill without a secret that it needs, is not run at all.
+func TestWhatASkillCannotDoWithout(t *testing.T) {
+	for name, says := range map[string]string{"agentic": "no model provider is configured", "keyed": "needs the secret TOKEN"} {
+		b := serviced(t, &desk{}, nil, nil)
+		answer, _ := b.ask(t.Context(), req(name))
+		if verdict(answer) != "runtime_error/unsupported" || !strings.Contains(answer.Error.Message, says) || b.driver.Stats().Created != 0 {
+			t.Errorf("%s: %v, %d cells made", name, answer.Error, b.driver.Stats().Created)
+		}
 	}
 }

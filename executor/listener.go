@@ -8,8 +8,14 @@ import (
 )
 
 // keep notes each event as it comes, whether anybody listens or not: for the answer, and in the journal.
-func (s *Supervisor) keep(c *call) func(*a2e.Event) {
-	return func(ev *a2e.Event) { s.journal.Say(c.id, ev.Seq, ev.Kind == a2e.KindArtifact, c.keep(ev)) }
+func (s *Supervisor) keep(c *call, p *plan) func(*a2e.Event) {
+	transcribe := s.transcript(c, p)
+	return func(ev *a2e.Event) {
+		s.journal.Say(c.id, ev.Seq, ev.Kind == a2e.KindArtifact, c.keep(ev))
+		if transcribe != nil {
+			transcribe(ev)
+		}
+	}
 }
 
 // deliver hands an event on to a listener that wants events while the skill runs. It stops at the first that it cannot

@@ -112,6 +112,8 @@ func catalog(t testing.TB) skills.Catalog {
 	add("strict", "output_schema: {type: object, required: [m]}\n")
 	add("patient", "")
 	add("framed", "run: {image: img, frames: true, command: [/speak]}\n")
+	add("agentic", "run: {agent: true}\n")
+	add("keyed", "secrets: [TOKEN]\n")
 	add("gone", "status: Archived\n")
 	add("locked", "status: Blocked\n")
 	lib, err := skills.Load([]skills.Source{{Label: "project", FS: dir, Path: "test"}}, nil)

@@ -46,6 +46,7 @@ func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants)
 	}
 	g.activate(own, s.token(cl.name))
 	if len(g.ports) > 0 {
+		context.AfterFunc(own, d.hangUp) // whatever becomes of the call
 		s.tidying.Go(d.accept)
 	}
 	return d
@@ -55,8 +56,12 @@ func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants)
 func (d *side) close() {
 	d.end()
 	d.grants.revoke()
-	d.tunnel.Close(errors.New("the call has ended"))
+	d.hangUp()
 }
+
+func (d *side) hangUp() { d.tunnel.Close(errEnded) }
+
+var errEnded = errors.New("the call has ended")
 
 // errAround ends what a call uses, such as a call within it. Why the call itself ended is not the reason of that.
 var errAround = errors.New("the call around it, which has ended")

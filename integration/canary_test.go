@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hotcell/hotcell/internal/store"
 )
 
 // canarySkill does with its keys what careless programs do: it prints them, puts them into URLs, headers and files, hands on
@@ -43,7 +45,7 @@ print(args["marker"], "begins;", "the environment is", dict(os.environ))
 print("the secret is", secret)
 print(secret[:20], file=sys.stderr)
 print(secret[20:], file=sys.stderr)
-said = {model: ask(model) for model in ("fine", "echo-401", "echo-400", "echo-500", "echo-stream")}
+said = {model: ask(model) for model in ("gpt-fine", "echo-401", "echo-400", "echo-500", "echo-stream")}
 print(json.dumps({"type": "skill/event", "kind": "status", "data": {"message": "asked", "said": said}}))
 print(json.dumps({"type": "skill/event", "kind": "progress", "data": {
     "pct": 50, "message": "Authorization: Basic " + base64.b64encode(("user:" + secret).encode()).decode(),
@@ -76,7 +78,7 @@ raise SystemExit("bad key " + key)
 // canary is one key that must turn up nowhere.
 type canary struct{ name, value string }
 
-func newCanary(name string) canary { return canary{name, "sk-" + rand.Text() + rand.Text()} }
+func newCanary(name string) canary { return canary{name, rand.Text() + "/+" + rand.Text()} }
 
 // provider is a model provider on loopback that tells everybody the key that it was shown.
 type provider struct {
@@ -170,6 +172,14 @@ func TestCanary(t *testing.T) {
 		after.must("what the call said", all, marker+" OPENAI_API_KEY [redacted]", "bad key [redacted]")
 		after.pages(d, marker)
 	})
+	t.Run("agent", func(t *testing.T) {
+		marker := "marker-" + rand.Text()
+		all := wireOf(d, `{"type":"skill/call/req","id":"`+marker+`","name":"instructed","arguments":{"marker":"`+marker+`"},`+
+			`"llm_override":{"provider_name":"canary","provider_credentials":{"api_key":"`+callers.value+`"}}}`)
+		after := &search{t: t, canaries: canaries}
+		after.must("what the call said", all, marker, "Incorrect API key provided")
+		after.pages(d, marker)
+	})
 	for _, c := range []canary{model, callers} {
 		if !upstream.shown[c.value] {
 			t.Errorf("the provider was never shown %s", c.name)
@@ -178,6 +188,7 @@ func TestCanary(t *testing.T) {
 	d.stop(t)
 	rest := &search{t: t, canaries: canaries}
 	rest.must("hotcell's log", d.stderr.Bytes(), "level=")
+	rest.must("the audit", audited(t, filepath.Join(dir, "data", "hotcell.db")), "llm.request", "gpt-fine")
 	rest.folder("hotcell's folder", dir)
 	rest.folder("hotcell's temporary files", filepath.Join(private, "tmp"))
 	rest.cores(dir)
@@ -205,20 +216,43 @@ secrets: {CANARY: "file:` + filepath.Join(dir, "secret") + `"}
 	return filepath.Join(dir, "hotcell.yaml")
 }
 
+// audited are all entries of the audit.
+func audited(t *testing.T, path string) []byte {
+	t.Helper()
+	journal, err := store.Open(t.Context(), store.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer journal.Close()
+	entries, err := journal.Audit(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := json.Marshal(entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 func canaryFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, skill := range map[string][2]string{
-		"canary": {"llm: {provider: canary}\nsecrets: [CANARY]\nmax_turns: 50\n", canarySkill},
-		"filed":  {"llm: {provider: canary, inject: file}\n", filedSkill},
+		"canary":     {"llm: {provider: canary}\nsecrets: [CANARY]\nmax_turns: 50\n", canarySkill},
+		"filed":      {"llm: {provider: canary, inject: file}\n", filedSkill},
+		"instructed": {"llm: {provider: canary, model: echo-401}\n", ""},
 	} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for file, text := range map[string]string{
-			"SKILL.md":   "---\nname: " + name + "\ndescription: is careless with keys\n---\n",
-			"skill.yaml": skill[0], "main.py": skill[1],
-		} {
+		files := map[string]string{
+			"SKILL.md": "---\nname: " + name + "\ndescription: is careless with keys\n---\nSay hello.\n", "skill.yaml": skill[0],
+		}
+		if skill[1] != "" {
+			files["main.py"] = skill[1]
+		}
+		for file, text := range files {
 			if err := os.WriteFile(filepath.Join(dir, name, file), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/hotcell/hotcell/internal/egress"
 	"github.com/hotcell/hotcell/internal/secrets"
 	"github.com/hotcell/hotcell/internal/service"
+	"github.com/hotcell/hotcell/sandbox/warm"
 )
 
 // elsewhere is the network that a rig's egress sees: every name leads to the same public address, and whoever dials that
@@ -73,10 +74,25 @@ for url in ["https://example.com/", "https://forbidden.example/", "https://evil.
 said["interfaces"] = [name for _, name in socket.if_nameindex()]
 print(json.dumps(said))
 `)
-	r := newRig(t, rig.Options{Skills: skill, Adjust: func(c *executor.Config) {
+	r := newRig(t, rig.Options{Skills: skill, Warm: warm.Options{Max: 1}, Adjust: func(c *executor.Config) {
 		c.Policy.Network.Allow = []string{"example.com:443"}
 		c.Services = []service.Service{egress.New(egress.Options{Resolver: world, Dial: world.dial, Log: world})}
 	}})
+	fetched(t, r)
+	awaitWaiting(t, r, "fetches")
+	if id := fetched(t, r); !r.Waited(id) {
+		t.Error("the second call got no cell that had waited")
+	}
+	world.mu.Lock()
+	defer world.mu.Unlock()
+	if fmt.Sprint(world.dialed) != "[93.184.216.34:443 93.184.216.34:443]" || len(world.said) != 8 {
+		t.Errorf("dialled %v, %d entries in the audit", world.dialed, len(world.said))
+	}
+}
+
+// fetched calls the skill, looks at what it saw of the network, and returns the id of its cell.
+func fetched(t *testing.T, r *rig.Rig) string {
+	t.Helper()
 	answer := r.Call(t.Context(), a2e.Caller{Door: "test"}, &a2e.CallRequest{Name: "fetches"}, nil)
 	if answer.Error != nil {
 		t.Fatalf("%+v", answer.Error)
@@ -102,11 +118,11 @@ print(json.dumps(said))
 	if got := fmt.Sprint(said["interfaces"]); got != "[lo]" {
 		t.Errorf("the cell has the interfaces %s", got)
 	}
-	world.mu.Lock()
-	defer world.mu.Unlock()
-	if fmt.Sprint(world.dialed) != "[93.184.216.34:443]" || len(world.said) != 4 {
-		t.Errorf("dialled %v, %d entries in the audit", world.dialed, len(world.said))
+	calls, err := r.List(t.Context(), 1)
+	if err != nil || len(calls) != 1 {
+		t.Fatalf("%v, %v", calls, err)
 	}
+	return calls[0].Cell
 }
 
 // A skill finds the operator's secret as a file that it alone may read, and what it says of it is told to nobody.

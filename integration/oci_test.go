@@ -2,12 +2,15 @@ package integration
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/hotcell/hotcell/internal/doctor"
 	"github.com/hotcell/hotcell/internal/testutil"
 )
 
@@ -46,6 +49,18 @@ func TestWithoutAnEngine(t *testing.T) {
 				t.Errorf("%v\n%s%s", err, stdout, stderr)
 			}
 		})
+	}
+	for _, args := range [][]string{{"--driver", "oci"}, nil} {
+		stdout, stderr, err := run(append([]string{"doctor", "--json"}, args...)...)
+		var report doctor.Report
+		if err := errors.Join(err, json.Unmarshal([]byte(stdout), &report)); err != nil || stderr != "" {
+			t.Fatalf("doctor %v: %v\n%s%s", args, err, stdout, stderr)
+		}
+		for _, id := range []string{"oci", "platform", "cell", "cell-user", "cell-seccomp", "cell-files", "cell-network", "cell-limits", "cell-calls", "controls"} {
+			if c := report.Check(id); c == nil || c.Level != doctor.OK {
+				t.Errorf("doctor %v: %s: %+v", args, id, c)
+			}
+		}
 	}
 	if left, err := filepath.Glob("/run/hotcell/oci/*/skill-*"); err != nil || len(left) > 0 {
 		for _, dir := range left {

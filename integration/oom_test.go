@@ -221,6 +221,9 @@ func forgetful(t *testing.T) string {
 
 // Without control groups of hotcell's own the engine and the runner are believed, and the record says so.
 func TestMemoryVerdictsWithoutGroups(t *testing.T) {
+	if rig.Engineless() {
+		return // the driver oci makes no cell without one
+	}
 	endings := memoryEndings()[:2]
 	r := newRig(t, rig.Options{Skills: library(endings), NoCgroup: true})
 	for _, e := range endings {
@@ -330,7 +333,7 @@ func TestAKillFromOutsideIsNotOutOfMemory(t *testing.T) {
 		var killed error
 		got := r.Call(t.Context(), a2e.Caller{}, request(name, 30), a2e.EventWriterFunc(func(ctx context.Context, ev *a2e.Event) error {
 			if ev.Data["message"] == "up" {
-				killed = killCells(ctx, r)
+				killed = killCell(ctx, r)
 			}
 			return nil
 		}))

@@ -195,7 +195,7 @@ print(json.dumps({
 		"root": "Read-only file system", "tmp": "Read-only file system", "bundle": "Read-only file system", "runner": "Read-only file system",
 		"workspace": "ok", "out": "ok", "net": "Network is unreachable", "interfaces": []any{"lo"},
 		"pid1_fds": "Permission denied", "pid1_mem": "Permission denied", "request": "looks",
-		"env": []any{"HOME", "HOTCELL_INPUT", "HOTCELL_OUT", "HOTCELL_REQUEST", "LANG", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "SKILL_CORRELATION_ID", "TMPDIR"},
+		"env": []any{"HOME", "HOTCELL_INPUT", "HOTCELL_OUT", "HOTCELL_REQUEST", "LANG", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONUNBUFFERED", "SKILL_CORRELATION_ID", "TMPDIR"},
 	}
 	if underRunsc() {
 		// Its owner comes before the file system's state, and a directory's names are free; what they lead to is not.

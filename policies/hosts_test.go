@@ -200,3 +200,28 @@ func TestCoversMeansMatches(t *testing.T) {
 		}
 	})
 }
+
+// Whatever is read is written in a form that reads as the same, covers itself, and is plain ASCII.
+func FuzzParseHostPattern(f *testing.F) {
+	for _, s := range []string{
+		"api.example.org:443", "*.bücher.example:1", "*:443", "10.0.0.0/8:5432", "[::ffff:10.0.0.1]:443", "[fd00::/8]:443", "xn--a:1", "１.２.３.４:443",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := policies.ParseHostPattern(s)
+		if err != nil {
+			if len(err.Error()) > 1000 {
+				t.Errorf("a long error: %v", err)
+			}
+			return
+		}
+		again, err := policies.ParseHostPattern(p.String())
+		if err != nil || again != p || !p.Covers(again) {
+			t.Errorf("%q is %s and reads as %s, %v", s, p, again, err)
+		}
+		if strings.ContainsFunc(p.String(), func(c rune) bool { return c <= ' ' || c > '~' }) {
+			t.Errorf("%q is %q", s, p)
+		}
+	})
+}

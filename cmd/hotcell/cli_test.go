@@ -21,6 +21,7 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/testutil"
+	"github.com/hotcell/hotcell/internal/tools"
 )
 
 func TestWrongUsage(t *testing.T) {
@@ -29,7 +30,7 @@ func TestWrongUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"rnu"}, `unknown command "rnu", did you mean 'hotcell run'?`},
-		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of calls, config, doctor, images, policy, run, secrets, serve, skills, stdio, version (see 'hotcell help')`},
+		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of audit, calls, config, doctor, images, policy, run, secrets, serve, skills, stdio, version (see 'hotcell help')`},
 		{[]string{"\x1b[31mx"}, `unknown command "x"`},
 		{[]string{"skills"}, `hotcell: skills: expected one of init, lint, list, show (see 'hotcell help skills')`},
 		{[]string{"skills", "lits"}, `unknown command "lits", did you mean 'hotcell skills list'?`},
@@ -304,6 +305,9 @@ func TestRunnerTree(t *testing.T) {
 	st, _ := info.Stat()
 	if st.Mode() != 0o755 || st.Size() != 3 {
 		t.Errorf("mode %v and %d bytes, want 0755 and 3", st.Mode(), st.Size())
+	}
+	if module, err := fs.ReadFile(tree.FS, "lib/hotcell.py"); err != nil || !bytes.Equal(module, tools.Python()) {
+		t.Errorf("the module for skills: %d bytes, %v", len(module), err)
 	}
 	other, _ := runnerTree(fstest.MapFS{"embed/hotcell-runner-amd64": {Data: []byte("ELG")}}, "amd64")
 	if other.Digest == tree.Digest {

@@ -52,11 +52,18 @@ func TestDoctorPrints(t *testing.T) {
 	}
 }
 
-// An engine that is well says nothing of a driver that needs none.
+// Where cells are made without an engine, doctor looks at what makes them.
 func TestDoctorWithoutAnEngine(t *testing.T) {
-	b := examined(t, goodFacts())
-	if code := b.run("doctor", "--driver", "oci"); code != exitOK || b.err.String() != "hotcell: warning: doctor looks at an engine, and not at what driver oci works with\n" {
+	f := goodFacts()
+	f.Settings.Driver = doctor.DriverOCI
+	f.Engine.Runtimes = map[string]string{"runc": "/r"}
+	f.Direct = doctor.Direct{Asked: true, Cgroup: "2", Runtimes: []doctor.Runtime{{Name: "runc", Path: "/r", Version: "1.3.6"}}}
+	b := examined(t, f)
+	if code := b.run("doctor", "--driver", "oci"); code != exitOK || b.err.Len() > 0 {
 		t.Errorf("exit %d, stderr %q", code, b.err.String())
+	}
+	if text := b.out.String(); !strings.Contains(text, "✓ oci ") || strings.Contains(text, "✓ engine") {
+		t.Errorf("%s", text)
 	}
 }
 

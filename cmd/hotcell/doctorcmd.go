@@ -30,9 +30,6 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if cfg.Sandbox.Driver == driverOCI {
-		a.errs.line("hotcell: warning: doctor looks at an engine, and not at what driver oci works with")
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	signals := make(chan os.Signal, 1)

@@ -14,6 +14,7 @@ import (
 	"path"
 	"sync"
 
+	"github.com/hotcell/hotcell/internal/tools"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -53,9 +54,24 @@ func runnerTree(fsys fs.FS, arch string) (sandbox.Tree, error) {
 	if err != nil {
 		return sandbox.Tree{}, err
 	}
-	return tree("runner", wall.DirRunner, data, int64(len(data)), func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(data)), nil
-	}), nil
+	runner := tree("runner", wall.DirRunner, data, int64(len(data)), inMemory(data))
+	return withLibrary(runner), nil
+}
+
+// withLibrary adds the modules for skills to the runner's tree.
+func withLibrary(t sandbox.Tree) sandbox.Tree {
+	const mode = 0o644
+	module := tools.Python()
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%s %o %d\n", t.Digest, tools.PythonFile, mode, len(module))
+	sum.Write(module)
+	t.Digest = hex.EncodeToString(sum.Sum(nil))
+	t.FS.(*fileset).add(tools.PythonFile, entry{size: int64(len(module)), mode: mode, open: inMemory(module)})
+	return t
+}
+
+func inMemory(data []byte) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }
 
 // engineTree is [runnerTree] for the engine, which is kept compressed: most calls need none.

@@ -28,31 +28,29 @@ const (
 
 // gather asks this host and its engine all that `hotcell doctor` judges.
 func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Facts {
+	id := newInstance()
+	if cfg.Sandbox.Driver == driverOCI || chosen(ctx, cfg, id) == driverOCI {
+		return gatherDirect(ctx, cfg, id, log)
+	}
 	set := doctorSettings(cfg, embedded)
 	owners := func() ([]instance.Info, error) { return instance.List(filepath.Join(cfg.DataDir, instancesDir)) }
 	host := func(ctx context.Context, engineRoot string) doctor.Host {
 		return doctor.LookAround(ctx, "/", set, engineRoot)
 	}
-	id := newInstance()
+	direct, left := lookDirect, func(ctx context.Context) ([]sandbox.Listed, error) { return directCells(ctx, cfg, id, log) }
 	driver, store, err := adapters(id, log)
 	if err != nil {
 		return doctor.Gather(ctx, set, doctor.Sources{
 			Engine: func(context.Context) (sandbox.EngineFacts, error) { return sandbox.EngineFacts{}, err },
-			Host:   host, Owners: owners,
+			Host:   host, Owners: owners, Direct: direct, DirectThings: left,
 		})
 	}
 	defer within(closeLimit, func() { _ = errors.Join(store.Close(), driver.Close()) })
 	try := trial{cfg: cfg, driver: driver, store: store, instance: id, log: log}
 	return doctor.Gather(ctx, set, doctor.Sources{
-		Engine: driver.Inspect, Host: host, Owners: owners,
-		Image: func(ctx context.Context, ref string) doctor.Image {
-			img := defaultImage(ctx, store, ref)
-			if err := cfg.Policy.Images.Check(ref); err != nil {
-				img.Refused = err.Error()
-			}
-			return img
-		},
-		Cell: try.cell,
+		Engine: driver.Inspect, Host: host, Owners: owners, Direct: direct, DirectThings: left,
+		Image: func(ctx context.Context, ref string) doctor.Image { return allowedImage(ctx, cfg, store, ref) },
+		Cell:  try.cell,
 		Groups: func(ctx context.Context) string {
 			_, _ = driver.Capabilities(ctx) // by which it learns what engine it has
 			return driver.CgroupOff()
@@ -89,12 +87,13 @@ func doctorSettings(cfg *config.Config, runners fs.FS) doctor.Settings {
 	return set
 }
 
-func defaultImage(ctx context.Context, store *imagesdocker.Store, ref string) doctor.Image {
+func defaultImage(ctx context.Context, store images.Store, ref string) doctor.Image {
 	img, err := store.Resolve(ctx, ref, images.PullNever)
 	var gone *images.UnavailableError
 	switch {
 	case errors.As(err, &gone):
 		why, _, _ := strings.Cut(gone.Why, ", and the pull policy")
+		why, _, _ = strings.Cut(why, ": docker save") // the hint says so too
 		return doctor.Image{Why: why}
 	case err != nil:
 		return doctor.Image{Failed: plainEngine(err.Error())}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -150,6 +151,7 @@ func (a *app) printSkill(skill *skills.Skill, s shown) {
 		{"bundle", fmt.Sprintf("%d %s, %s, sha256:%.12s", s.Files, plural(s.Files, "file", "files"), size(s.Bytes), s.Digest)},
 		{"runs", runsText(s.Run)},
 		{"image", oneLine(s.Run.Image, 300)},
+		{"tools", toolsText(skill)},
 		{"limits", limitsLine(s.Policy)},
 		{"input", schemaText(skill.InputSchema)},
 		{"output", schemaText(skill.OutputSchema)},
@@ -170,6 +172,22 @@ func runsText(run shownRun) string {
 		return "the image's own program"
 	}
 	return oneLine(strings.Join(run.Command, " "), 400)
+}
+
+// toolsText lists what the skill may use, with its includes', and marks what writes.
+func toolsText(skill *skills.Skill) string {
+	writes := map[string]bool{}
+	for _, t := range skill.Resolved {
+		writes[t.Name] = t.Writes
+	}
+	var parts []string
+	for _, name := range slices.Concat(skill.ToolNames, skill.ToolkitNames) {
+		if writes[name] {
+			name += " (writes)"
+		}
+		parts = append(parts, name)
+	}
+	return oneLine(strings.Join(parts, ", "), 500)
 }
 
 func limitsLine(choices []policies.Choice) string {

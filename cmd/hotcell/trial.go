@@ -15,7 +15,6 @@ import (
 
 	"github.com/hotcell/hotcell/executor"
 	"github.com/hotcell/hotcell/images"
-	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/doctor"
@@ -24,7 +23,6 @@ import (
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/policies"
 	"github.com/hotcell/hotcell/sandbox"
-	"github.com/hotcell/hotcell/sandbox/docker"
 )
 
 const (
@@ -36,8 +34,8 @@ const (
 // trial is one call, made just like any other, of a skill that looks at its cell.
 type trial struct {
 	cfg      *config.Config
-	driver   *docker.Driver
-	store    *imagesdocker.Store
+	driver   sandbox.Driver
+	store    images.Store
 	instance string
 	log      *slog.Logger
 }
@@ -54,7 +52,13 @@ func (t trial) cell(ctx context.Context, defaults []doctor.Image) doctor.Cell {
 			return doctor.Cell{Skipped: "nobody knows which images are there", Hint: "see 'images'"}
 		}
 	}
-	img, err := t.store.Smallest(ctx)
+	store, ok := t.store.(interface {
+		Smallest(context.Context) (images.Image, error)
+	})
+	if !ok {
+		return doctor.Cell{Skipped: "no image of images.defaults is there", Hint: "bring one over: 'docker save IMAGE | hotcell images import -'"}
+	}
+	img, err := store.Smallest(ctx)
 	switch {
 	case err != nil:
 		return doctor.Cell{Skipped: "no image of images.defaults is there, and others can't be listed: " + plainEngine(err.Error()), Hint: hint}

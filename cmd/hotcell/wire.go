@@ -88,7 +88,7 @@ func supervise(ctx context.Context, cfg *config.Config, log *slog.Logger, p *par
 	driver, host := pooled(p.driver, cfg, watch, log)
 	supervisor, err := executor.New(executor.Config{
 		Driver: driver, Images: p.images, Skills: lib, Journal: p.journal, Runner: runnerTrees(embedded), Engine: engineTrees(embedded),
-		Services: out.services, Models: true,
+		Services: out.services, Models: true, Audit: p.journal,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),

@@ -51,7 +51,17 @@ func (r *redaction) text(s string) string {
 	return string(without([]byte(s), found))
 }
 
-// cut takes them out of a text that lacks a beginning and perhaps an end.
+// head takes them out of a text that may lack its end.
+func (r *redaction) head(s string) string {
+	if r == nil || s == "" {
+		return s
+	}
+	out, _ := r.m.piece([]byte(s), nil)
+	return string(out)
+}
+
+// cut takes them out of a text that lacks a beginning and perhaps an end. It is slow: a hostile cell must not have it called
+// often.
 func (r *redaction) cut(s string) string {
 	if r == nil || s == "" {
 		return s

@@ -362,6 +362,19 @@ func TestALongMonotonousValue(t *testing.T) {
 	}
 }
 
+// A long secret does not make a flood of bad lines dear.
+func TestAFloodOfNotesWithALongSecret(t *testing.T) {
+	b := make([]byte, 48<<10)
+	for i := range b {
+		b[i] = byte('a' + (i*i+i/7)%26)
+	}
+	began := time.Now()
+	got := relayed(t, Options{Redact: [][]byte{b}}, strings.NewReader(strings.Repeat(`{"type":"cell/x"}`+"\n", 10_000)))
+	if took := time.Since(began); took > 30*time.Second || len(got.events) != 10_000 {
+		t.Errorf("%v, %d events", took, len(got.events))
+	}
+}
+
 func BenchmarkRedact(b *testing.B) {
 	var values [][]byte
 	for i := range 4 {

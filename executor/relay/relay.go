@@ -339,7 +339,7 @@ func (r *Relay) over(budget string) {
 // clip quotes the beginning of a text of the cell's.
 func (r *Relay) clip(s string) string {
 	const most = 120
-	s = r.secrets.cut(s)
+	s = r.secrets.head(s)
 	if len(s) <= most {
 		return fmt.Sprintf("%q", s)
 	}

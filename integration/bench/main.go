@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime"
+	"runtime/pprof"
 )
 
 func main() {
@@ -28,6 +29,8 @@ type options struct {
 	short   bool
 	runner  string
 	program string
+	profile string
+	cells   int
 	from    string // figures of an earlier run, instead of a run
 	json    string
 	svg     string
@@ -47,14 +50,39 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		if err != nil {
 			return err
 		}
+		rep.finish()
 		rep.print(stdout)
 		return rep.write(opts)
 	}
+	stop, err := profiled(opts.profile)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	b := &bench{options: opts, yard: newYard(opts.runner), report: newReport(), log: stderr}
+	b.yard.cells = opts.cells
+	if e, err := b.yard.raw(); err == nil {
+		b.report.Machine["engine"] = e.version
+	}
 	err = errors.Join(b.all(ctx), b.yard.close())
 	b.report.finish()
 	b.report.print(stdout)
 	return errors.Join(err, b.report.write(opts), b.report.failure())
+}
+
+// profiled writes a profile of the processor's time until it is stopped; with no file it does nothing.
+func profiled(file string) (stop func(), err error) {
+	if file == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { pprof.StopCPUProfile(); _ = f.Close() }, nil
 }
 
 func parse(args []string, getenv func(string) string, stderr io.Writer) (options, error) {
@@ -67,6 +95,8 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	flags.BoolVar(&opts.short, "short", false, "a look at whether all rows work, not figures to keep")
 	flags.StringVar(&opts.runner, "runner", "cmd/hotcell/embed/hotcell-runner-"+runtime.GOARCH, "the runner that make build made")
 	flags.StringVar(&opts.program, "hotcell", "bin/hotcell", "the program that make build made")
+	flags.IntVar(&opts.cells, "cells", 0, "let hotcell run so many cells at once, instead of its default")
+	flags.StringVar(&opts.profile, "cpuprofile", "", "write a profile of this process to this file")
 	flags.StringVar(&opts.from, "from", "", "show the figures in this file instead of measuring")
 	flags.StringVar(&opts.svg, "svg", getenv("BENCH_SVG"), "write a plot to this file")
 	flags.StringVar(&opts.doc, "doc", getenv("BENCH_DOC"), "replace the tables in this page")
@@ -110,6 +140,7 @@ func sections() []section {
 		{"relay", "how fast what a cell says is checked, numbered and delivered", relaySection},
 		{"memory", "what supervisors hold", memorySection},
 		{"growth", "a call in a cell that costs nothing, with more and more history and skills behind it", growthSection},
+		{"tunnel", "connections out of a cell that has no network, and the same program on this machine's loopback", tunnelSection},
 		{"doors", "a call in a cell that costs nothing, through the doors", doorSection},
 	}
 }

@@ -37,12 +37,13 @@ const (
 	holdSkill     = "hold"
 	floodSkill    = "flood"
 	overSkill     = "flood over its limit"
+	tunnelSkill   = "tunnel"
 )
 
 // names of skills on disk.
 var names = map[string]string{
 	framesSkill: "bench-frames", childSkill: "bench-python", prestartSkill: "bench-prestart", importSkill: "bench-import",
-	holdSkill: "bench-hold", floodSkill: "bench-flood", overSkill: "bench-over",
+	holdSkill: "bench-hold", floodSkill: "bench-flood", overSkill: "bench-over", tunnelSkill: "bench-tunnel",
 }
 
 // The skills' image, and what a call of any of them hands in.
@@ -65,6 +66,7 @@ func benchSkills() fstest.MapFS {
 		rig.PythonSkill(names[prestartSkill], "run: {prestart: true}\n", program),
 		rig.PythonSkill(names[holdSkill], "limits: {memory: 64Mi}\n", holding),
 		rig.PythonSkill(names[floodSkill], "limits: {output: 64Mi}\n", flooding),
+		rig.PythonSkill(names[tunnelSkill], "", reaching),
 		rig.PythonSkill(names[overSkill], "", overflowing),
 		importing,
 	)

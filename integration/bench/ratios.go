@@ -31,6 +31,7 @@ func differences() []ratio {
 	return []ratio{
 		{"prestart_import_ms", waiting(onDocker, importSkill) + firstEvent, waiting(onDocker, prestartSkill) + firstEvent},
 		{"warm_python_over_exec_ms", waiting(onDocker, childSkill) + firstEvent, rawExec + firstEvent},
+		{"door_overhead_ms", overSocket + result, inProcess + result},
 	}
 }
 
@@ -48,7 +49,32 @@ func (r *report) finish() {
 			r.Ratios[q.key] = round(a - b)
 		}
 	}
+	for key, name := range figures() {
+		if v, ok := r.p50(name); ok {
+			r.Ratios[key] = round(v)
+		}
+	}
+	r.growth("history_growth", histories, historyRow)
+	r.growth("skills_growth", skillSets, skillsRow)
 	r.throughputRatios()
+}
+
+// figures are rows that are followed as they are, by key.
+func figures() map[string]string {
+	return map[string]string{
+		"relay_mb_s": relayBytes, "relay_events_s": relayEvents, "relay_cell_mb_s": cellBytes,
+		"tunnel_first_byte_ms": tunnelFirst, "tunnel_mb_s": tunnelDown,
+		"rss_idle_mb": rssIdle, "rss_flood_mb": rssFlood, "rss_per_waiting_cell_kb": rssWaiting, "rss_per_running_call_kb": rssRunning,
+	}
+}
+
+// growth is how much the dearest of several rows costs of what the first one costs.
+func (r *report) growth(key string, sizes []int, name func(int) string) {
+	for _, n := range sizes[1:] {
+		if v, ok := r.divided(name(n)+result, name(sizes[0])+result); ok {
+			r.Ratios[key] = max(r.Ratios[key], v)
+		}
+	}
 }
 
 func (r *report) divided(a, b string) (float64, bool) {

@@ -67,11 +67,11 @@ func relaySection(ctx context.Context, b *bench) error {
 	}
 	figures := map[string][]float64{}
 	for round := range rounds {
-		b.say("relay, round %d of %d", round+1, rounds)
 		for _, c := range all {
 			if !b.wants("relay", c.name) || round > 0 && figures[c.name] == nil {
 				continue
 			}
+			b.say("relay, round %d of %d: %s", round+1, rounds, c.name)
 			v, err := c.run(ctx)
 			if err != nil {
 				b.out("relay", c.name, round, err)

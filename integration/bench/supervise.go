@@ -18,7 +18,7 @@ import (
 )
 
 // crowd is how many cells wait and how many calls run while a supervisor's memory is looked at.
-const crowd = 16
+const crowd = 32
 
 // cellMemory has a child be a supervisor, and tells it what to do: first with nothing, then with cells that wait, then with
 // as many calls beside them.

@@ -113,6 +113,6 @@ func (r *report) ratioTable() string {
 }
 
 func (r *report) machineLine() string {
-	return fmt.Sprintf("%v processors, %v/%v, %v, engine %v; %v.\n",
+	return fmt.Sprintf("%v processors, %v/%v, %v, Docker %v; %v.\n",
 		r.Machine["cpus"], r.Machine["os"], r.Machine["arch"], r.Machine["go"], r.Machine["engine"], r.Machine["at"])
 }

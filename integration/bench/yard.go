@@ -13,6 +13,7 @@ import (
 	"github.com/hotcell/hotcell/executor"
 	"github.com/hotcell/hotcell/integration/rig"
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/store"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/warm"
@@ -75,7 +76,9 @@ func (y *yard) raw() (*engine, error) {
 		return y.engine, nil
 	}
 	e, err := newEngine()
-	y.engine = e
+	if err == nil {
+		y.engine = e
+	}
 	return e, err
 }
 
@@ -128,7 +131,7 @@ func (y *yard) wire(key siteKey) (*site, error) {
 		Runner: y.runner, Skills: benchSkills(), Instance: fmt.Sprintf("bench%dx%d", os.Getpid(), len(y.sites)),
 		Driver: key.driver, Runtime: key.runtime, Remember: time.Minute,
 		Adjust: func(c *executor.Config) {
-			c.MaxCells = y.cells
+			c.MaxCells, c.Services = y.cells, []service.Service{far{}}
 			c.Journal, c.RunDir, c.Observer = s.log, filepath.Join(dir, "uids"), gauge{executor.Blind, &s.busy}
 		},
 	}

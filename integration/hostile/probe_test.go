@@ -20,7 +20,7 @@ func sealed(t testing.TB, got told) {
 	}
 	got.into(t, &s)
 	known := []string{
-		"HOME", "HOTCELL_INPUT", "HOTCELL_OUT", "HOTCELL_REQUEST", "LANG", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "TMPDIR",
+		"HOME", "HOTCELL_INPUT", "HOTCELL_OUT", "HOTCELL_REQUEST", "LANG", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONUNBUFFERED", "TMPDIR",
 	}
 	for name, value := range s.Env {
 		if !slices.Contains(known, name) {

@@ -17,8 +17,7 @@ type kind struct {
 
 	code   a2e.Code
 	reason string
-	data   string // of a success, as JSON
-	events int    // that come at least
+	events int // that come at least
 }
 
 const result = "import json, sys\nn = json.loads(sys.stdin.readline())['arguments']['n']\n" +

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"testing/fstest"
 	"time"
@@ -18,6 +19,7 @@ import (
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/skills/bundled"
+	"github.com/hotcell/hotcell/internal/tools"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/cgroup"
@@ -172,11 +174,13 @@ func program(path, name, target string) (sandbox.Tree, error) {
 	if err != nil {
 		return sandbox.Tree{}, fmt.Errorf("%s: %w: build it with 'make build'", name, err)
 	}
+	files := fstest.MapFS{name: {Data: b, Mode: 0o755}}
+	if target == wall.DirRunner { // what else a release's runner brings
+		files[tools.PythonFile] = &fstest.MapFile{Data: tools.Python(), Mode: 0o644}
+		b = slices.Concat(b, tools.Python())
+	}
 	sum := sha256.Sum256(b)
-	return sandbox.Tree{
-		Name: name, Digest: hex.EncodeToString(sum[:]), Target: target,
-		FS: fstest.MapFS{name: {Data: b, Mode: 0o755}},
-	}, nil
+	return sandbox.Tree{Name: name, Digest: hex.EncodeToString(sum[:]), Target: target, FS: files}, nil
 }
 
 // PythonSkill is a skill of one script, as a folder below name.

@@ -3,6 +3,7 @@ package broker
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,7 +16,8 @@ import (
 const (
 	maxBody  = 8 << 20 // bytes
 	maxDepth = 64
-	maxModel = 128 // bytes of a model's name
+	maxItems = 512 << 10 // keys and values, of which each costs memory
+	maxModel = 128       // bytes of a model's name
 )
 
 // request is the body of a request: what was checked, and nothing else is what goes to the provider.
@@ -65,7 +67,7 @@ func (q *request) read(rt *route) error {
 		return fmt.Errorf("model: expected a name of at most %d bytes", maxModel)
 	}
 	if err := q.take("stream", &q.stream); err != nil {
-		return fmt.Errorf("stream: expected true or false")
+		return errors.New("stream: expected true or false")
 	}
 	n := int64(1)
 	if rt.choices {
@@ -158,23 +160,40 @@ func marshal(fields map[string]json.RawMessage) []byte {
 // strict checks that data is one JSON value with no key twice in any object, in UTF-8, and not nested too deeply.
 func strict(data []byte) error {
 	if !utf8.Valid(data) {
-		return fmt.Errorf("expected UTF-8")
+		return errors.New("expected UTF-8")
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := strictValue(d, 0); err != nil {
+	w := walker{Decoder: json.NewDecoder(bytes.NewReader(data))}
+	w.UseNumber()
+	if err := w.value(0); err != nil {
 		return err
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("expected one JSON value")
+	if _, err := w.Token(); err != io.EOF {
+		return errors.New("expected one JSON value")
 	}
 	return nil
 }
 
-func strictValue(d *json.Decoder, depth int) error {
-	t, err := d.Token()
+// walker reads JSON token by token.
+type walker struct {
+	*json.Decoder
+	items int
+}
+
+func (w *walker) next() (json.Token, error) {
+	if w.items++; w.items > maxItems {
+		return nil, fmt.Errorf("more than %d keys and values", maxItems)
+	}
+	t, err := w.Token()
 	if err != nil {
-		return fmt.Errorf("expected JSON")
+		return nil, errors.New("expected JSON")
+	}
+	return t, nil
+}
+
+func (w *walker) value(depth int) error {
+	t, err := w.next()
+	if err != nil {
+		return err
 	}
 	open, ok := t.(json.Delim)
 	if !ok {
@@ -184,11 +203,11 @@ func strictValue(d *json.Decoder, depth int) error {
 		return fmt.Errorf("nested deeper than %d", maxDepth)
 	}
 	keys := map[string]bool{}
-	for d.More() {
+	for w.More() {
 		if open == '{' {
-			k, err := d.Token()
+			k, err := w.next()
 			if err != nil {
-				return fmt.Errorf("expected JSON")
+				return err
 			}
 			name, ok := k.(string)
 			if !ok || keys[name] {
@@ -196,12 +215,10 @@ func strictValue(d *json.Decoder, depth int) error {
 			}
 			keys[name] = true
 		}
-		if err := strictValue(d, depth+1); err != nil {
+		if err := w.value(depth + 1); err != nil {
 			return err
 		}
 	}
-	if _, err := d.Token(); err != nil {
-		return fmt.Errorf("expected JSON")
-	}
-	return nil
+	_, err = w.next() // the closing bracket
+	return err
 }

@@ -49,16 +49,16 @@ func (x *exchange) run() *refusal {
 		return refused
 	}
 	x.route, x.rec.endpoint = rt, rt.path
+	if refused := x.g.wait(x.ctx); refused != nil { // before the body: what is held at once is bounded so
+		return refused
+	}
+	defer x.g.leave()
 	if rt.method == http.MethodGet {
 		return x.models()
 	}
 	if refused := x.read(); refused != nil {
 		return refused
 	}
-	if refused := x.g.wait(x.ctx); refused != nil {
-		return refused
-	}
-	defer x.g.leave()
 	price, priced := x.g.plan.to.Price(x.q.model)
 	held, refused := x.g.budget.reserve(x.q, rt, price, priced)
 	if refused != nil {

@@ -122,6 +122,9 @@ func TestRefusals(t *testing.T) {
 		"search in chats":       {nil, "", `{"model":"small","web_search_options":{}}`, 400, "body"},
 		"remote tools":          {nil, "/v1/responses", `{"model":"small","tools":[{"type":"mcp","server_url":"https://x"}]}`, 400, "body"},
 		"picture by address":    {nil, "", `{"model":"small","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/?secret"}}]}]}`, 400, "body"},
+		"other models too":      {nil, "", `{"model":"small","models":["huge"]}`, 400, "body"},
+		"another address":       {nil, "", `{"model":"small","Api_Base":"https://x"}`, 400, "body"},
+		"many items":            {nil, "", `{"model":"small","a":[` + strings.Repeat("[],", maxItems/2) + `[]]}`, 400, "body"},
 		"file by address":       {nil, "/v1/responses", `{"model":"small","input":[{"content":[{"type":"input_file","file_url":"https://x"}]}]}`, 400, "body"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -231,3 +231,19 @@ func TestHeadersAreBounded(t *testing.T) {
 		t.Error("the provider got it")
 	}
 }
+
+// raw sends bytes over a connection of their own and returns all that comes back.
+func raw(t *testing.T, g interface{ Serve(string, net.Conn) }, text string) string {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	var serving sync.WaitGroup
+	serving.Go(func() { g.Serve("llm.main", ours) })
+	defer serving.Wait()
+	defer theirs.Close()
+	go func() { _, _ = io.WriteString(theirs, text) }() // what isn't read is closed
+	got, err := io.ReadAll(theirs)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(got)
+}

@@ -21,10 +21,6 @@ func (x *exchange) models() *refusal {
 		x.w.Header().Set("Content-Type", "application/json")
 		return x.sendList(map[string]json.RawMessage{}, all)
 	}
-	if refused := x.g.wait(x.ctx); refused != nil {
-		return refused
-	}
-	defer x.g.leave()
 	if _, refused := x.g.budget.reserve(nil, x.route, llm.Price{}, false); refused != nil {
 		return refused
 	}

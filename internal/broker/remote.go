@@ -23,6 +23,11 @@ func (q *request) refuseRemote() error {
 			return fmt.Errorf("%s: %w", key, errRemote)
 		}
 	}
+	for key := range q.fields {
+		if slices.ContainsFunc(elsewhere(), func(known string) bool { return strings.EqualFold(key, known) }) {
+			return fmt.Errorf("%s: a request goes to one model of one provider as it is", key)
+		}
+	}
 	var tools []struct {
 		Type *string `json:"type"`
 	}
@@ -41,6 +46,14 @@ func (q *request) refuseRemote() error {
 		}
 	}
 	return nil
+}
+
+// elsewhere are keys by which gateways let a request go elsewhere, to other models, or with what they keep themselves.
+func elsewhere() []string {
+	return []string{
+		"api_base", "api_key", "base_url", "container", "extra_body", "extra_headers", "fallbacks", "models", "plugins", "prompt", "route",
+		"user_config",
+	}
 }
 
 // runsHere reports whether a kind of tool is answered by the one who asks.

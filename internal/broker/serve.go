@@ -26,11 +26,12 @@ func (g *grant) Serve(port string, conn net.Conn) {
 	}
 	one := &oneConn{conn: conn, done: make(chan struct{})}
 	srv := &http.Server{
-		Handler:           g,
-		ReadHeaderTimeout: headerTime,
-		IdleTimeout:       idleTime,
-		MaxHeaderBytes:    maxHeader,
-		BaseContext:       func(net.Listener) context.Context { return g.life },
+		Handler:                      g,
+		ReadHeaderTimeout:            headerTime,
+		IdleTimeout:                  idleTime,
+		MaxHeaderBytes:               maxHeader,
+		DisableGeneralOptionsHandler: true, // OPTIONS * is refused like the rest
+		BaseContext:                  func(net.Listener) context.Context { return g.life },
 		ConnState: func(_ net.Conn, s http.ConnState) {
 			if s == http.StateClosed || s == http.StateHijacked {
 				one.Close()

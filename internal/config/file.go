@@ -248,12 +248,32 @@ func (r *reader) list(key string, n ast.Node) (raw any, ok bool) {
 	for _, v := range seq.Values {
 		s, ok := scalarText(v, []ast.NodeType{ast.StringType, ast.LiteralType})
 		if !ok {
+			s, ok = colonText(v)
+		}
+		if !ok {
 			r.fault(key, "expected a list of texts, not of "+kindOf(v), v)
 			return nil, false
 		}
 		list = append(list, s)
 	}
 	return list, true
+}
+
+// colonText is a text such as host:443, without quotes and within {...}, which the parser takes for a mapping. One of those has
+// a blank behind its colon.
+func colonText(n ast.Node) (string, bool) {
+	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) == 1 {
+		n = m.Values[0]
+	}
+	pair, ok := n.(*ast.MappingValueNode)
+	if !ok || pair.Start == nil || pair.Key == nil || pair.Value == nil {
+		return "", false
+	}
+	key, colon, value := pair.Key.GetToken(), pair.Start, pair.Value.GetToken()
+	if colon.Position.Line != value.Position.Line || colon.Position.Column+1 != value.Position.Column {
+		return "", false
+	}
+	return key.Value + ":" + value.Value, true
 }
 
 func scalarText(n ast.Node, types []ast.NodeType) (string, bool) {

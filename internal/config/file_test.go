@@ -149,3 +149,23 @@ func FuzzParseFile(f *testing.F) {
 		}
 	})
 }
+
+// A host and its port need no quotes, wherever they stand.
+func TestHostsNeedNoQuotes(t *testing.T) {
+	for _, text := range []string{
+		"policy: {network: {allow: [api.example.org:443, 'x.example.org:1']}}",
+		"policy:\n  network:\n    allow: [api.example.org:443, x.example.org:1]",
+		"policy:\n  network: {allow: [api.example.org:443, x.example.org:1]}",
+		"policy:\n  network:\n    allow:\n    - api.example.org:443\n    - x.example.org:1\n",
+	} {
+		h := host{files: map[string]string{"hotcell.yaml": text}}
+		c, _, err := Load(h.options())
+		if err != nil || len(c.Policy.Network.Allow) != 2 || c.Policy.Network.Allow[0] != "api.example.org:443" || c.Policy.Network.Allow[1] != "x.example.org:1" {
+			t.Errorf("%q: %v, %v", text, c, err)
+		}
+	}
+	h := host{files: map[string]string{"hotcell.yaml": "policy: {network: {allow: [api.example.org: 443]}}"}}
+	if _, _, err := Load(h.options()); err == nil {
+		t.Error("a mapping is taken for a text")
+	}
+}

@@ -20,7 +20,7 @@ type MCPServer struct {
 	Env      map[string]string // of the program, references by variable
 	Headers  map[string]string // of requests to URL, references by header
 	Tools    []string          // those that skills may use, * is any text; nil: all
-	ReadOnly []string          // those of them that write nothing, whatever the server says; the others count as writing
+	ReadOnly []string          // those of them that write nothing, whatever the server says, and the others write; nil: its hints decide
 	Timeout  Age               // of one use; 0: the default
 }
 

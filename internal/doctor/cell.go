@@ -45,6 +45,9 @@ func (e *exam) whoEnforces() string {
 	if e.underGVisor() {
 		return "the runtime did not enforce what it was told"
 	}
+	if e.direct() {
+		return "the runtime did not enforce what it was told"
+	}
 	return "the engine or its runtime did not enforce what it was told"
 }
 

@@ -47,7 +47,7 @@ func (e *exam) controls() {
 	for _, part := range []struct {
 		text string
 		list []string
-	}{{"enforced", held}, {"NOT enforced", broken}, {"claimed by the engine, not seen in a cell", unseen}} {
+	}{{"enforced", held}, {"NOT enforced", broken}, {"claimed by " + e.maker() + ", not seen in a cell", unseen}} {
 		if len(part.list) > 0 {
 			found = append(found, part.text+": "+strings.Join(part.list, ", "))
 		}

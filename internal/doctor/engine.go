@@ -101,11 +101,15 @@ func (e *exam) runtimes() {
 	}
 	f, want := e.facts.Engine, e.facts.Settings.Runtime
 	_, there := f.Runtimes[want]
-	if want != "" && !there {
-		e.add("runtime", Fail, fmt.Sprintf("sandbox.runtime is %s, the engine has %s", word(want), names(f.Runtimes)), howToGet(want))
+	if why := e.facts.Direct.refused(want); e.direct() && why != "" {
+		e.add("runtime", Fail, "sandbox.runtime is "+word(want)+", and "+clean(why, 2*maxWord), "set another sandbox.runtime: "+names(f.Runtimes))
 		return
 	}
-	found := word(f.DefaultRuntime) + ", the engine's default"
+	if want != "" && !there {
+		e.add("runtime", Fail, fmt.Sprintf("sandbox.runtime is %s, %s has %s", word(want), e.maker(), names(f.Runtimes)), e.howToGet(want))
+		return
+	}
+	found := word(f.DefaultRuntime) + ", " + e.maker() + "'s default"
 	if want != "" {
 		found = word(want) + ", by sandbox.runtime"
 	}
@@ -117,10 +121,13 @@ func (e *exam) runtimes() {
 		e.add("runtime", OK, found+"; "+gvisor+" is there too", "sandbox.runtime: "+gvisor+" puts a kernel of its own between skills and the host's")
 		return
 	}
-	e.add("runtime", OK, found+"; runsc is not there, so skills speak to the host's kernel", howToGet("runsc"))
+	e.add("runtime", OK, found+"; runsc is not there, so skills speak to the host's kernel", e.howToGet("runsc"))
 }
 
-func howToGet(runtime string) string {
+func (e *exam) howToGet(runtime string) string {
+	if e.direct() {
+		return "install " + word(runtime) + " on this host, or set another sandbox.runtime; without one hotcell takes runc, crun or runsc, the first that is there"
+	}
 	if runtime == "runsc" {
 		return "scripts/runsc in hotcell's sources builds gVisor's runsc and registers it"
 	}

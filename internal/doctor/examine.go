@@ -3,15 +3,7 @@ package doctor
 // Examine judges what was gathered. It is pure.
 func Examine(f Facts) Report {
 	e := &exam{facts: f}
-	for _, look := range []func(){
-		e.engine, e.api, e.platform, e.storage, e.runtimes, e.runc, e.containerd, e.kernel,
-		e.cgroups, e.evidence, e.limits,
-		e.seccomp, e.labels, e.userns, e.rootless, e.liveRestore, e.warnings,
-		e.memory, e.userIDs, e.coreDumps, e.clock,
-		e.dataFolder, e.engineSpace, e.socket, e.images,
-		e.cell, e.logs, e.controls,
-		e.leftovers, e.owners,
-	} {
+	for _, look := range e.looks() {
 		look()
 	}
 	r := Report{OK: true, Checks: e.checks}
@@ -19,12 +11,40 @@ func Examine(f Facts) Report {
 	return r
 }
 
+// looks are the checks, in their order.
+func (e *exam) looks() []func() {
+	if e.direct() {
+		return []func(){
+			e.oci, e.platform, e.runtimes, e.runc, e.kernel,
+			e.cgroups, e.evidence, e.limits,
+			e.seccomp, e.labels, e.ownUsers,
+			e.memory, e.userIDs, e.coreDumps,
+			e.dataFolder, e.socket, e.images,
+			e.cell, e.controls,
+			e.leftovers, e.owners,
+		}
+	}
+	return []func(){
+		e.engine, e.api, e.platform, e.storage, e.runtimes, e.oci, e.runc, e.containerd, e.kernel,
+		e.cgroups, e.evidence, e.limits,
+		e.seccomp, e.labels, e.userns, e.rootless, e.liveRestore, e.warnings,
+		e.memory, e.userIDs, e.coreDumps, e.clock,
+		e.dataFolder, e.engineSpace, e.socket, e.images,
+		e.cell, e.logs, e.controls,
+		e.leftovers, e.ociLeft, e.owners,
+	}
+}
+
 // noEngine skips a check that needs the engine's word where there is none.
 func (e *exam) noEngine(id string) bool {
 	if e.facts.Engine != nil {
 		return false
 	}
-	e.skip(id, "no engine answers")
+	why := "no engine answers"
+	if e.direct() {
+		why = "no cell can be made"
+	}
+	e.skip(id, "%s", why)
 	return true
 }
 

@@ -38,6 +38,14 @@ func hosts() map[string]func(*Facts) {
 		"no-image":       noImage,
 		"hostile":        hostile,
 		"wrong-settings": wrongSettings,
+		"oci":            direct,
+		"oci-modern": func(f *Facts) {
+			direct(f)
+			f.Direct = oneVersion()
+			f.Engine.CgroupVersion, f.Engine.Runtimes = "2", map[string]string{"crun": "/usr/bin/crun"}
+			f.Engine.DefaultRuntime, f.Engine.Runc = "crun", ""
+		},
+		"oci-impossible": impossible,
 	}
 }
 
@@ -73,7 +81,7 @@ func reference() Facts {
 			Image: "hotcell/python:3", Took: 640 * time.Millisecond, Source: sandbox.ConfidenceKernel, Probe: sealed(),
 			Want: Limits{Memory: 64 << 20, PIDs: 48, CPU: 500, Files: 128},
 		},
-		Left: Left{At: at},
+		Direct: hybrid(), Left: Left{At: at},
 	}
 }
 
@@ -147,7 +155,7 @@ func oldAPI(f *Facts) {
 }
 
 func noEngineAtAll(f *Facts) {
-	*f = Facts{Settings: f.Settings, Host: f.Host, Left: f.Left}
+	*f = Facts{Settings: f.Settings, Host: f.Host, Direct: f.Direct, Left: f.Left}
 	f.NoEngine = "no engine answers at unix:///var/run/docker.sock: start it, or set DOCKER_HOST: " + sandbox.ErrUnavailable.Error()
 }
 
@@ -268,6 +276,8 @@ func TestHosts(t *testing.T) {
 func TestEveryReportIsWhole(t *testing.T) {
 	f := reference()
 	want := ids(Examine(f))
+	direct(&f)
+	without := ids(Examine(f))
 	for name, change := range hosts() {
 		f := reference()
 		change(&f)
@@ -292,7 +302,10 @@ func TestEveryReportIsWhole(t *testing.T) {
 		if r.OK == failed {
 			t.Errorf("%s: ok is %v", name, r.OK)
 		}
-		got := ids(r)
+		got, want := ids(r), want
+		if f.Settings.Driver == DriverOCI {
+			want = without
+		}
 		if name != "no-engine" && name != "bad-place" && !slices.Equal(got, want) { // the first has no details, the second knows no owners
 			t.Errorf("%s: checks %q, want %q", name, got, want)
 		}
@@ -316,7 +329,7 @@ func TestNothingIsGoodWithoutAnEngine(t *testing.T) {
 	noEngineAtAll(&f)
 	r := Examine(f)
 	for _, c := range r.Checks {
-		if c.Level == OK && !slices.Contains([]string{"data-dir", "socket", "supervisors", "poisoned"}, c.ID) {
+		if c.Level == OK && !slices.Contains([]string{"data-dir", "socket", "supervisors", "poisoned", "oci", "oci-left"}, c.ID) {
 			t.Errorf("%s is good: %s", c.ID, c.Found)
 		}
 	}

@@ -17,12 +17,14 @@ type Facts struct {
 	Host     Host
 	Images   []Image
 	Cell     Cell
+	Direct   Direct // what there is to do without an engine
 	NoGroups string // why there are no cgroups of hotcell's own around cells, from which the kernel's evidence comes
 	Left     Left
 }
 
 // Settings are what the configuration says and this program has.
 type Settings struct {
+	Driver          string            // DriverOCI where cells are made without an engine; Engine is this host then
 	Runtime         string            // sandbox.runtime
 	MaxCells        int               // sandbox.max_cells
 	MaxMemory       int64             // sandbox.max_memory
@@ -103,8 +105,11 @@ type Limits struct {
 type Left struct {
 	Failed   string // why it is not known
 	Things   []sandbox.Listed
+	Direct   []sandbox.Listed // of the driver oci, where that is not the one
 	Bytes    map[string]int64 // of volumes by name; nil: unknown
 	Owners   []instance.Info
 	NoOwners string // why they are not known
 	At       time.Time
+
+	DirectFailed string // why Direct is not known
 }

@@ -33,6 +33,9 @@ type Sources struct {
 	Things  func(context.Context) ([]sandbox.Listed, error)
 	Volumes func(context.Context) (map[string]int64, error)
 	Owners  func() ([]instance.Info, error)
+
+	Direct       func(context.Context) Direct                    // what there is to do without an engine; nil: not asked
+	DirectThings func(context.Context) ([]sandbox.Listed, error) // cells of the driver oci, where that is not the one; nil: not asked
 }
 
 // Gather asks everything. It takes less than half a minute, whatever an engine does.
@@ -40,6 +43,7 @@ func Gather(ctx context.Context, set Settings, from Sources) Facts {
 	ctx, cancel := context.WithTimeoutCause(ctx, totalLimit, errTotal)
 	defer cancel()
 	f := Facts{Settings: set}
+	f.direct(ctx, from)
 	asked := time.Now()
 	engine, err := bounded(ctx, askLimit, from.Engine)
 	if err != nil {
@@ -65,6 +69,22 @@ func Gather(ctx context.Context, set Settings, from Sources) Facts {
 		f.NoGroups = reason(err)
 	}
 	return f
+}
+
+// direct looks for what could make cells without an engine, and for what it has left.
+func (f *Facts) direct(ctx context.Context, from Sources) {
+	if from.Direct != nil {
+		found, err := bounded(ctx, askLimit, func(ctx context.Context) (Direct, error) { return from.Direct(ctx), nil })
+		f.Direct = found
+		f.Direct.Asked = err == nil
+	}
+	if from.DirectThings != nil {
+		things, err := bounded(ctx, askLimit/2, from.DirectThings)
+		f.Left.Direct = things
+		if err != nil {
+			f.Left.DirectFailed = reason(err)
+		}
+	}
 }
 
 func (f *Facts) owners(from Sources) {
@@ -138,6 +158,9 @@ func (f *Facts) cell(ctx context.Context, from Sources) {
 // to another host.
 func (f *Facts) local() bool {
 	e := f.Engine
+	if f.Settings.Driver == DriverOCI {
+		return e != nil
+	}
 	return e != nil && unixAddress(e.Address) && e.Host != "" && e.Host == f.Host.Name && e.Kernel == f.Host.Kernel
 }
 

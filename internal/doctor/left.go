@@ -52,7 +52,7 @@ func (e *exam) leftovers() {
 		case e.facts.Left.Failed != "":
 			e.skip(k.id, "%s", e.facts.Left.Failed)
 		default:
-			e.leftOf(k.id, k.kind, k.what)
+			e.leftOf(k.id, e.facts.Left.Things, k.kind, k.what)
 		}
 	}
 	switch {
@@ -64,10 +64,10 @@ func (e *exam) leftovers() {
 	}
 }
 
-func (e *exam) leftOf(id, kind, what string) {
+func (e *exam) leftOf(id string, things []sandbox.Listed, kind, what string) {
 	count := map[whose]int{}
 	var garbage []string
-	for _, l := range e.facts.Left.Things {
+	for _, l := range things {
 		if l.Kind != kind {
 			continue
 		}

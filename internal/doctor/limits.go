@@ -57,7 +57,7 @@ func (e *exam) limits() {
 		if e.noEngine(l.id) {
 			continue
 		}
-		e.either(l.id, l.has(), "the engine can limit "+l.what, "the engine can't limit "+l.what, Fail, l.hint)
+		e.either(l.id, l.has(), e.maker()+" can limit "+l.what, e.maker()+" can't limit "+l.what, Fail, l.hint)
 	}
 }
 
@@ -81,9 +81,9 @@ func (e *exam) memory() {
 	case f.Memory <= 0:
 		e.skip(id, "the engine does not tell its memory")
 	case budget > f.Memory:
-		e.add(id, Fail, found, "lower sandbox.max_memory below what the engine's host has, or its kernel chooses who dies")
+		e.add(id, Fail, found, "lower sandbox.max_memory below what there is, or the kernel chooses who dies")
 	case budget > f.Memory/10*9:
-		e.add(id, Warn, found, "lower sandbox.max_memory: the engine and hotcell need some too")
+		e.add(id, Warn, found, "lower sandbox.max_memory: others need some too, hotcell among them")
 	case budget < set.DefaultMemory:
 		e.add(id, Warn, found, fmt.Sprintf("a skill that states no limit needs %s: raise sandbox.max_memory", policies.Bytes(set.DefaultMemory)))
 	default:

@@ -116,6 +116,8 @@ func (e *exam) images() {
 	}
 	hint := "the first call fetches them, or 'docker pull' now"
 	switch {
+	case e.direct():
+		hint = "bring them over: 'docker save IMAGE | hotcell images import -'"
 	case own:
 		hint = "'make image' in hotcell's sources builds hotcell/python:3; or name others in images.defaults"
 	case e.facts.Settings.NeverPull:

@@ -158,6 +158,10 @@ func (e *exam) runc() {
 		return
 	}
 	version := e.facts.Engine.Runc
+	if _, there := e.facts.Engine.Runtimes["runc"]; e.direct() && !there {
+		e.skip(id, "there is none on this host")
+		return
+	}
 	findings, distro := runcFindings(version)
 	if findings == nil {
 		e.add(id, Warn, "the engine does not say which version: "+word(version), "look at 'runc --version' on its host: "+newest)

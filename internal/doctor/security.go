@@ -11,11 +11,11 @@ func (e *exam) seccomp() {
 		return
 	}
 	options, has := e.facts.Engine.Option("seccomp")
-	found := "the engine can filter system calls; cells get hotcell's own profile"
+	found := e.maker() + " can filter system calls; cells get hotcell's own profile"
 	if profile := options["profile"]; has && profile != "" {
 		found += fmt.Sprintf(" instead of the engine's (%s)", word(profile))
 	}
-	e.either("seccomp", has, found, "the engine can't filter system calls, so cells don't start", Fail,
+	e.either("seccomp", has, found, e.maker()+" can't filter system calls, so cells don't start", Fail,
 		"use a kernel with CONFIG_SECCOMP_FILTER and an engine built with seccomp")
 }
 
@@ -28,6 +28,9 @@ func (e *exam) labels() {
 	_, selinux := e.facts.Engine.Option("selinux")
 	found := "AppArmor off, SELinux off"
 	switch {
+	case apparmor && e.direct():
+		e.add("lsm", Warn, "AppArmor is on, and cells that are made without an engine have no profile of it", "an engine puts cells under docker-default: sandbox.driver: docker")
+		return
 	case apparmor && selinux:
 		found = "AppArmor and SELinux on"
 	case apparmor:
@@ -40,7 +43,7 @@ func (e *exam) labels() {
 		return
 	}
 	e.either("lsm", apparmor || selinux, found, found, Warn,
-		"enable one of them on the engine's host: a second wall behind the first, for /proc and /sys above all")
+		"enable one of them on "+e.host()+": a second wall behind the first, for /proc and /sys above all")
 }
 
 // userns: an engine that maps ids must map those of cells.

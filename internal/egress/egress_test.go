@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -443,4 +444,36 @@ func TestHalfClose(t *testing.T) {
 		t.Errorf("%q, %v", all, err)
 	}
 	<-served
+}
+
+// The end of a call may come at any moment of a connection.
+func TestRevokeAtAnyMoment(t *testing.T) {
+	for i := range 200 {
+		w := &world{t: t}
+		conns := echoing(w)
+		g := w.grant("example.com:443", "example.com:80")
+		text := connect("example.com:443")
+		if i%2 == 1 {
+			text = "GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n" + authorization(token) + "\r\n"
+		}
+		conn := stream(t, g)
+		go func() { _, _ = io.WriteString(conn, text+"hello") }()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for range i {
+				runtime.Gosched()
+			}
+			g.Revoke()
+		}()
+		_, _ = io.Copy(io.Discard, conn)
+		<-ended
+		select {
+		case outside := <-conns:
+			if _, err := io.Copy(io.Discard, outside); err != nil {
+				t.Fatalf("%d: the outer end is open: %v", i, err)
+			}
+		default:
+		}
+	}
 }

@@ -41,13 +41,13 @@ func (v *visit) serve() {
 		return
 	}
 	m := &meter{Conn: conn, grant: v.grant}
+	m.watch(v.opts.Limits.Idle, v.cell) // before others can close it
 	defer m.Close()
 	if !v.hold(m) {
 		v.refuse(forbidden("the call has ended"), addr)
 		return
 	}
 	defer v.release(m)
-	m.watch(v.opts.Limits.Idle, v.cell)
 	if v.req.Method == http.MethodConnect {
 		v.tunnel(m)
 	} else {

@@ -51,17 +51,17 @@ func TestVoice(t *testing.T) {
 }
 
 func TestRequest(t *testing.T) {
-	req, err := ReadRequest(strings.NewReader(`{"name":"x","arguments":{"a":1.50}}`))
+	req, err := ReadRequest(t.Context(), strings.NewReader(`{"name":"x","arguments":{"a":1.50}}`))
 	if err != nil || string(req.Arguments) != `{"a":1.50}` || req.Name != "x" {
 		t.Errorf("got %+v, %v", req, err)
 	}
-	req, err = ReadRequest(strings.NewReader(`{"name":"x","arguments":null}` + "\nmore"))
+	req, err = ReadRequest(t.Context(), strings.NewReader(`{"name":"x","arguments":null}`+"\nmore"))
 	if err != nil || string(req.Arguments) != `{}` {
 		t.Errorf("got %+v, %v", req, err)
 	}
 	for _, bad := range []string{"", "\n", "[1]\n", "text\n"} {
 		var f *Failure
-		if _, err := ReadRequest(strings.NewReader(bad)); !errors.As(err, &f) || f.Code != CodeBadRequest {
+		if _, err := ReadRequest(t.Context(), strings.NewReader(bad)); !errors.As(err, &f) || f.Code != CodeBadRequest {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

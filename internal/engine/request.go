@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -22,9 +23,26 @@ type Request struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// ReadRequest waits for the request, one line of JSON.
-func ReadRequest(r io.Reader) (*Request, error) {
-	line, err := bufio.NewReaderSize(io.LimitReader(r, maxRequest), 64<<10).ReadBytes('\n')
+// ReadRequest waits for the request, one line of JSON, or for the context's end.
+func ReadRequest(ctx context.Context, r io.Reader) (*Request, error) {
+	type read struct {
+		line []byte
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() { // ends with the process at the latest
+		line, err := bufio.NewReaderSize(io.LimitReader(r, maxRequest), 64<<10).ReadBytes('\n')
+		done <- read{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, Cancelled(ctx)
+	case got := <-done:
+		return parseRequest(got.line, got.err)
+	}
+}
+
+func parseRequest(line []byte, err error) (*Request, error) {
 	line = bytes.TrimSpace(line)
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -90,8 +91,12 @@ func (v *Voice) Fail(f *Failure) {
 
 func (v *Voice) line(value any, last bool) {
 	b, err := Marshal(value)
-	if err != nil {
-		return // plain values and checked JSON
+	switch {
+	case err != nil && last: // data that is no JSON after all
+		no := false
+		b, _ = Marshal(wall.Result{Type: wall.TypeResult, Success: &no, Error: "the result is no JSON: " + OneLine(err.Error(), 300), ErrorCode: CodeInternal})
+	case err != nil:
+		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -100,6 +105,14 @@ func (v *Voice) line(value any, last bool) {
 	}
 	v.ended = last
 	_, _ = v.w.Write(append(b, '\n')) // without a reader there is nobody to tell
+}
+
+// MaxDepth is how deep the data of a result may nest: its line is one level more.
+const MaxDepth = wall.MaxDepth - 1
+
+// TooDeep reports whether the data of a result nests deeper than [MaxDepth].
+func TooDeep(data json.RawMessage) bool {
+	return wall.TooDeep(slices.Concat([]byte("["), data, []byte("]")))
 }
 
 // Marshal is JSON without the escapes that HTML needs.

@@ -215,14 +215,18 @@ func TestUnknownAllowedTools(t *testing.T) {
 		"known":         {"calculator", namer{}, []string{}},
 		"unknown":       {"calculator gone", namer{}, []string{unknown}},
 		"malformed too": {"calculator gone Bad", namer{}, []string{bad}},
-		"no resolver":   {"calculator gone", NoTools, []string{}},
+		"no resolver":   {"calculator gone", nil, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := fstest.MapFS{}
 			for path, f := range mapFS("SKILL.md", "---\nname: hello\n"+about+"allowed-tools: "+tt.value+"\n---\n", "main.py", "") {
 				files["hello/"+path] = f
 			}
-			l, err := LoadWith([]Source{{Label: SourceProject, FS: files, Path: "x"}}, tt.box, nil)
+			box := tt.box
+			if box == nil {
+				box = NoTools
+			}
+			l, err := LoadWith([]Source{{Label: SourceProject, FS: files, Path: "x"}}, box, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,14 +15,15 @@ const (
 // LintOptions says how bundles are checked.
 type LintOptions struct {
 	Profile Profile
-	Tools   Toolbox // with a [Namer], names in allowed-tools that nothing answers to are found; nil: they are not looked at
+	Tools   Toolbox // tools that a skill declares are looked up here; nil: they are not
 }
 
 // Lint checks the bundle in the folder dir of fsys, or, where dir is no bundle itself, every bundle in the folders below it.
 // It returns what is wrong, sorted by file and line, and how many bundles were looked at; nothing is found when all is well.
 // A finding's File is relative to dir.
 //
-// A skill's name must equal its folder's name. When dir is "." the folder's name is not known and goes unchecked.
+// A skill's name must equal its folder's name. When dir is "." the folder's name is not known and goes unchecked. What a
+// skill needs of other skills goes unchecked, too.
 func Lint(fsys fs.FS, dir string, o LintOptions) (found []Finding, bundles int) {
 	sub, err := fs.Sub(fsys, dir)
 	if err != nil {
@@ -53,11 +54,21 @@ func Lint(fsys fs.FS, dir string, o LintOptions) (found []Finding, bundles int) 
 	return found, len(s.bundles)
 }
 
-// check returns the findings of one bundle by itself.
+// check returns what is wrong with one bundle, as far as it can be told without the other skills.
 func (o LintOptions) check(fsys fs.FS, folder string) []Finding {
 	ld := load(fsys, folder, reading{profile: o.Profile})
-	s := &composed{loaded: ld, skill: ld.skill}
-	(&composer{box: o.Tools}).checkRequired(s)
+	if o.Tools == nil {
+		return ld.skill.Findings
+	}
+	c := &composer{box: o.Tools, all: []*loaded{ld}}
+	s := &composed{loaded: ld, skill: ld.skill, toolkits: ld.toolkits}
+	for _, d := range ld.tools {
+		if !strings.HasPrefix(d.name, SkillTool) {
+			s.tools = append(s.tools, d)
+		}
+	}
+	c.settle(s)
+	c.checkRequired(s)
 	return s.skill.Findings
 }
 

@@ -84,3 +84,20 @@ func TestDistanceProperties(t *testing.T) {
 		}
 	})
 }
+
+func TestLintLooksToolsUp(t *testing.T) {
+	fsys := mapFS("a/SKILL.md", "---\nname: a\ndescription: x\n---\n", "a/main.py", "pass\n",
+		"a/skill.yaml", "includes: [nobody]\ntools: [reader, bash, 'skill:nobody']\ntoolkits: [web, 'mcp:files']\n")
+	found, _ := Lint(fsys, "a", LintOptions{Tools: &testBox{}})
+	want := []string{
+		`skill.yaml:2:17: error: tools[1]: this host has no tool "bash" [TOOL_MISSING]`,
+		`skill.yaml:3:12: error: toolkits[0]: this host has no toolkit "web" [TOOLKIT_MISSING]`,
+		`skill.yaml:3:17: error: toolkits[1]: "mcp:files/write" writes, and this skill is read-only: set writes: true, or do without it [READ_ONLY_WRITES]`,
+	}
+	if diff := cmp.Diff(want, texts(found)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if found, _ := Lint(fsys, "a", LintOptions{}); len(found) > 0 {
+		t.Errorf("without a box: %q", texts(found))
+	}
+}

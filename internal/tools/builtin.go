@@ -26,7 +26,7 @@ type builtin struct {
 	run    func(g *grant, args map[string]any) (any, error)
 }
 
-func (b *builtin) definition() wall.ToolDef { return b.def }
+func (b *builtin) definition() (wall.ToolDef, error) { return b.def, nil }
 
 func (b *builtin) use(_ context.Context, g *grant, args map[string]any) (any, error) {
 	if err := b.schema.Validate(args); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -53,6 +55,7 @@ func (s *server) dialCommand(ctx context.Context, client *mcp.Client) (*mcp.Clie
 	}
 	cmd := exec.Command(s.cfg.Command[0], s.cfg.Command[1:]...)
 	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is hotcell's to hear, which ends its servers in order
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8"}
 	for name, value := range own {
 		cmd.Env = append(cmd.Env, name+"="+value)
@@ -121,7 +124,7 @@ func scrub(err error, words []string, values map[string]string) error {
 	return errors.New(cut(text, maxError))
 }
 
-// headers adds headers to every request.
+// headers adds headers to every request, and bounds what comes back.
 type headers struct {
 	next http.RoundTripper
 	own  map[string]string
@@ -132,7 +135,19 @@ func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name, value := range h.own {
 		req.Header.Set(name, value)
 	}
-	return h.next.RoundTrip(req)
+	resp, err := h.next.RoundTrip(req)
+	if err == nil && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		resp.Body = &limitedBody{Reader: io.LimitReader(resp.Body, maxAnswer), Closer: resp.Body} // events are bounded one by one
+	}
+	return resp, err
+}
+
+// maxAnswer bounds an answer over HTTP; what is longer is cut, and does not parse.
+const maxAnswer = 16 << 20
+
+type limitedBody struct {
+	io.Reader
+	io.Closer
 }
 
 // logWriter logs what a server's program says on stderr, a line at a time, as far as it is short.

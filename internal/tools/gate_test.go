@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/service"
+	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
@@ -328,4 +330,44 @@ func TestAnotherPortIsClosed(t *testing.T) {
 	if _, err := ours.Read(make([]byte, 1)); err == nil {
 		t.Error("it is open")
 	}
+}
+
+func TestASkillThatIsGone(t *testing.T) {
+	b := newBench(t, Options{}, nil, "a", "tools: ['skill:b', time]\n", "b", "")
+	g := b.grant(b.ask("a"))
+	b.tools.opt.Skills = without{b.lib}
+	if got := tell(g, "skill:b", ""); got != `skill_not_found: skill "b" not found` {
+		t.Errorf("got %s", got)
+	}
+	if got := g.definitions(); len(got) != 1 || got[0].Name != "time" {
+		t.Errorf("still told: %v", got)
+	}
+}
+
+// without is a catalogue whose skills went away.
+type without struct{ skills.Catalog }
+
+func (without) Find(string) (*skills.Skill, string) { return nil, "" }
+
+// Whatever a cell asks for, it is answered, and nothing but what was granted is used.
+func FuzzToolLine(f *testing.F) {
+	for _, s := range []string{`{}`, `{"zone":"UTC"}`, `[`, `{"zone":{"a":[1,2]}}`, `null`, ``, `{"zone":"../../etc/passwd"}`} {
+		f.Add("time", s)
+		f.Add("read_file", s)
+	}
+	box := NewBox(BoxOptions{})
+	defer box.Close()
+	skill := &skills.Skill{Name: "a", ToolNames: []string{"time"}}
+	granted, err := New(Options{Box: box, Uses: 1 << 30}).Grant(service.Ask{Skill: skill})
+	if err != nil {
+		f.Fatal(err)
+	}
+	granted.Activate(f.Context(), token)
+	defer granted.Revoke()
+	f.Fuzz(func(t *testing.T, name, args string) {
+		res := granted.(service.Tooler).Tool(t.Context(), &wall.Tool{ID: "1", Name: name, Arguments: json.RawMessage(args)})
+		if (res.Success && name != "time") || (!res.Success && (res.Error == "" || res.Code == "")) || len(res.Error) > 2*maxError {
+			t.Errorf("%q %q: %+v", name, args, res)
+		}
+	})
 }

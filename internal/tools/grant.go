@@ -67,10 +67,13 @@ func (g *grant) Env(at func(port string) string, token string) []string {
 // Lease implements [service.Grant].
 func (g *grant) Lease(l *wall.Lease) { l.Tools = append(l.Tools, g.definitions()...) }
 
+// definitions are those of the tools that are there.
 func (g *grant) definitions() []wall.ToolDef {
 	out := make([]wall.ToolDef, 0, len(g.names))
 	for _, name := range g.names {
-		out = append(out, g.byName[name].definition())
+		if def, err := g.byName[name].definition(); err == nil {
+			out = append(out, def)
+		}
 	}
 	return out
 }
@@ -155,7 +158,11 @@ func (g *grant) pass(ctx context.Context, name string, arguments json.RawMessage
 	if t == nil {
 		return nil, denied(fmt.Errorf("the skill %q declares no tool %q: it has %v", g.ask.Skill.Name, clip(name), g.names))
 	}
-	if t.definition().Writes && !(g.ask.Policy.Writes && g.ask.Skill.Policy.Writes) {
+	def, err := t.definition()
+	if err != nil {
+		return nil, err
+	}
+	if def.Writes && !(g.ask.Policy.Writes && g.ask.Skill.Policy.Writes) {
 		return nil, denied(fmt.Errorf("%q writes, and the skill %q is read-only", name, g.ask.Skill.Name))
 	}
 	args, err := decodeArguments(arguments)

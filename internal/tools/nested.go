@@ -24,15 +24,18 @@ type skillTool struct {
 // anything is the schema of a skill that states none.
 var anything = json.RawMessage(`{"type":"object"}`)
 
-func (t *skillTool) definition() wall.ToolDef {
-	def := wall.ToolDef{Name: skills.SkillTool + t.name, InputSchema: anything, Writes: true} // until it is known better
-	if skill, _ := t.tools.opt.Skills.Find(t.name); skill != nil && skill.Name == t.name {
-		def.Description, def.Writes = skill.Description, skill.Policy.Writes
-		if len(skill.InputSchema) > 2 {
-			def.InputSchema = skill.InputSchema
-		}
+func (t *skillTool) definition() (wall.ToolDef, error) {
+	skill, _ := t.tools.opt.Skills.Find(t.name)
+	if skill == nil || skill.Name != t.name {
+		return wall.ToolDef{}, &clever.ValueError{Err: fmt.Errorf("skill %q not found", t.name)}
 	}
-	return def
+	def := wall.ToolDef{
+		Name: skills.SkillTool + t.name, Description: skill.Description, InputSchema: anything, Writes: skill.Policy.Writes,
+	}
+	if len(skill.InputSchema) > 2 {
+		def.InputSchema = skill.InputSchema
+	}
+	return def, nil
 }
 
 // use runs the skill in a cell of its own, for the same principal, inside of the call that asks for it.

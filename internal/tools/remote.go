@@ -104,12 +104,12 @@ func (t *remoteTool) now() (*remote, error) {
 	return nil, errors.New(t.server.noTool(t.tool))
 }
 
-func (t *remoteTool) definition() wall.ToolDef {
+func (t *remoteTool) definition() (wall.ToolDef, error) {
 	r, err := t.now()
-	if err != nil { // it went away since the call began; using it says so
-		return wall.ToolDef{Name: prefixMCP + t.server.name + "/" + t.tool, InputSchema: json.RawMessage(`{"type":"object"}`), Writes: true}
+	if err != nil {
+		return wall.ToolDef{}, t.activation(err)
 	}
-	return wall.ToolDef{Name: r.name, Description: r.description, InputSchema: r.input, Writes: r.writes}
+	return wall.ToolDef{Name: r.name, Description: r.description, InputSchema: r.input, Writes: r.writes}, nil
 }
 
 func (t *remoteTool) use(ctx context.Context, _ *grant, args map[string]any) (any, error) {

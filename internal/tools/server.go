@@ -37,6 +37,7 @@ type server struct {
 	failedAt time.Time
 	tools    []*remote
 	listed   bool // tools was filled once
+	stale    bool // the list has changed while the attempt was under way
 }
 
 // attempt is one attempt to connect. Its fields are set before done is closed.
@@ -115,21 +116,40 @@ func (s *server) connect() {
 	}
 	if err != nil {
 		session, err = nil, &unreachable{s.name, err}
-		s.log.Warn("MCP server not reached", "error", err)
+		s.log.Info("MCP server not reached", "error", err)
 	}
-	s.mu.Lock()
-	a := s.attempt
-	s.attempt = nil
-	s.session, s.failed, s.failedAt = session, err, time.Now()
+	a, changed := s.settle(session, list, err)
+	if changed {
+		s.changed()
+	}
 	a.session, a.err = session, err
-	if err == nil {
-		s.tasks.Go(func() { s.watch(session) })
-	}
-	s.mu.Unlock()
-	if err == nil {
-		s.keep(session, list)
-	}
 	close(a.done)
+}
+
+// settle ends the attempt that is under way. A connection is never there without its list.
+func (s *server) settle(session *mcp.ClientSession, list []*remote, err error) (a *attempt, changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, s.attempt = s.attempt, nil
+	s.session, s.failed, s.failedAt = session, err, time.Now()
+	stale := s.stale
+	s.stale = false
+	if err != nil {
+		return a, false
+	}
+	changed = s.replace(list)
+	s.tasks.Go(func() { s.watch(session) })
+	if stale {
+		s.again(session)
+	}
+	return a, changed
+}
+
+// replace makes a list the current one. The caller holds mu.
+func (s *server) replace(list []*remote) (changed bool) {
+	changed = !s.listed || !same(s.tools, list)
+	s.tools, s.listed = list, true
+	return changed
 }
 
 // unreachable says that a server could not be connected to, in words that hold nothing of its configuration but its name.
@@ -189,34 +209,35 @@ func (s *server) list(session *mcp.ClientSession) ([]*remote, error) {
 	return out, nil
 }
 
-// keep makes a list the current one, if it is that of the current connection.
-func (s *server) keep(session *mcp.ClientSession, list []*remote) {
-	s.mu.Lock()
-	changed := false
-	if s.session == session {
-		changed = !s.listed || !same(s.tools, list)
-		s.tools, s.listed = list, true
-	}
-	s.mu.Unlock()
-	if changed {
-		s.changed()
-	}
-}
-
 // relist is what a server asks for when its list has changed. It runs beside the connection's reader, which must not wait.
 func (s *server) relist(session *mcp.ClientSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.base.Err() != nil || s.session != session {
-		return // while the attempt is under way, the list is read after the handshake
+	switch {
+	case s.attempt != nil:
+		s.stale = true // what the attempt has listed may be old already
+	case s.session == session:
+		s.again(session)
+	}
+}
+
+// again lists the tools of the current connection in the background. The caller holds mu.
+func (s *server) again(session *mcp.ClientSession) {
+	if s.base.Err() != nil {
+		return
 	}
 	s.tasks.Go(func() {
 		list, err := s.list(session)
 		if err != nil {
-			s.log.Warn("tools not listed again", "error", err)
+			s.log.Warn("tools not listed again", "error", scrub(err, []string{s.cfg.URL}, nil))
 			return
 		}
-		s.keep(session, list)
+		s.mu.Lock()
+		changed := s.session == session && s.replace(list)
+		s.mu.Unlock()
+		if changed {
+			s.changed()
+		}
 	})
 }
 

@@ -265,8 +265,11 @@ func TestWhatOnlyTheServerKnows(t *testing.T) {
 	for b.box.Version() == before {
 		yield()
 	}
-	if got := tell(g, "mcp:srv/echo", ""); !strings.HasPrefix(got, "permission_denied: ") {
+	if got := tell(g, "mcp:srv/echo", ""); got != `tool_activation_failure: activation of mcp:srv/echo: the MCP server "srv" has no tool "echo"` {
 		t.Errorf("got %s", got)
+	}
+	if got := g.definitions(); len(got) != 0 {
+		t.Errorf("still told: %v", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -59,8 +60,8 @@ func New(opt Options) *Tools {
 
 // tool is one thing that a call may use.
 type tool interface {
-	// definition is what the tool is at this moment.
-	definition() wall.ToolDef
+	// definition is what the tool is at this moment; the error says why it is gone.
+	definition() (wall.ToolDef, error)
 	// use checks the arguments and does it. The data it returns is a JSON value.
 	use(ctx context.Context, g *grant, args map[string]any) (any, error)
 }
@@ -84,7 +85,7 @@ func (t *Tools) Grant(ask service.Ask) (service.Grant, error) {
 		}
 	}
 	for _, name := range g.names {
-		if def := g.byName[name].definition(); def.Writes && !ask.Skill.Policy.Writes {
+		if def, err := g.byName[name].definition(); err == nil && def.Writes && !ask.Skill.Policy.Writes {
 			return nil, blocked(ask.Skill.Name, fmt.Sprintf("%q writes, and this skill is read-only: set writes: true, or do without it", name))
 		}
 	}
@@ -106,8 +107,7 @@ func (t *Tools) add(g *grant, name, key string) error {
 	}
 	if server, _, ok := box.split(name); ok && box.servers[server] != nil {
 		if err := reach(box.servers[server]); err != nil {
-			return a2e.Errorf(a2e.RuntimeError, "skill %q needs %q: %w", g.ask.Skill.Name, clip(name), err).
-				Because(a2e.ReasonToolUnavailable).Transient()
+			return unavailable(g.ask.Skill.Name, name, err)
 		}
 	}
 	found := box.Tool
@@ -115,8 +115,11 @@ func (t *Tools) add(g *grant, name, key string) error {
 		found = box.Toolkit
 	}
 	got := found(name)
-	if got.Missing != "" {
+	switch {
+	case got.Missing != "":
 		return blocked(g.ask.Skill.Name, key+": "+got.Missing)
+	case got.Open:
+		return unavailable(g.ask.Skill.Name, name, errors.New("its server has not told its tools"))
 	}
 	for _, f := range got.Tools {
 		server, tool, _ := box.split(f.Name)
@@ -131,6 +134,10 @@ func reach(s *server) error {
 	defer cancel()
 	_, err := s.ready(ctx)
 	return err
+}
+
+func unavailable(skill, tool string, err error) error {
+	return a2e.Errorf(a2e.RuntimeError, "skill %q needs %q: %w", skill, clip(tool), err).Because(a2e.ReasonToolUnavailable).Transient()
 }
 
 func blocked(skill, why string) error {

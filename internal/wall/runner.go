@@ -8,6 +8,7 @@ const (
 	DirOut       = "/out"            // tmpfs: its files become artifacts
 	DirRun       = "/run/hotcell"    // tmpfs: request.json, secrets/
 	DirRunner    = "/hotcell"        // the runner's volume, read-only
+	DirLibrary   = "/hotcell/lib"    // in it: modules for skills
 	RunnerPath   = "/hotcell/runner" // PID 1
 	RequestPath  = "/run/hotcell/request.json"
 	LeasePath    = "/run/hotcell/lease.json" // the [Lease] without its secrets, where the call has one

@@ -112,6 +112,7 @@ func environment(spec *sandbox.Spec, _ policies.Effective, w Workload) error {
 		return err
 	}
 	maps.Copy(env, extra)
+	withLibrary(env, w)
 	spec.OCI.Process.Env = withFixed(env)
 	return nil
 }

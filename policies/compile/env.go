@@ -76,6 +76,21 @@ func reserved(name string) bool {
 	}, name)
 }
 
+// withLibrary makes Python find hotcell's module, after what the image brings. Only a cell that starts a program of the
+// skill's has it.
+func withLibrary(env map[string]string, w Workload) {
+	if w.Frames || w.Engine.FS != nil {
+		return
+	}
+	if own := env[pythonPath]; own != "" {
+		env[pythonPath] = own + ":" + wall.DirLibrary
+		return
+	}
+	env[pythonPath] = wall.DirLibrary
+}
+
+const pythonPath = "PYTHONPATH"
+
 // withFixed adds what every cell has, whatever the image says, and returns the entries sorted.
 func withFixed(env map[string]string) []string {
 	for name, value := range map[string]string{

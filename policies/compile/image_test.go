@@ -30,7 +30,7 @@ func fixedEnv() []string {
 	return []string{
 		"HOME=/workspace", "HOTCELL_INPUT=/workspace/in", "HOTCELL_OUT=/out", "HOTCELL_REQUEST=/run/hotcell/request.json",
 		"LANG=C.UTF-8", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "TMPDIR=/workspace",
+		"PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=/hotcell/lib", "PYTHONUNBUFFERED=1", "TMPDIR=/workspace",
 	}
 }
 
@@ -60,6 +60,42 @@ func TestImageEnv(t *testing.T) {
 			slices.Sort(want)
 			if diff := cmp.Diff(want, spec.OCI.Process.Env); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPythonFindsTheModule(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*compile.Workload)
+		want   string
+	}{
+		"a skill's program":     {func(*compile.Workload) {}, "/hotcell/lib"},
+		"after the image's own": {func(w *compile.Workload) { w.Image.Env = []string{"PYTHONPATH=/opt/site:/opt/more"} }, "/opt/site:/opt/more:/hotcell/lib"},
+		"no runner":             {func(w *compile.Workload) { w.Frames = true; w.Command = []string{"/main"} }, ""},
+		"hotcell's own engine":  {func(w *compile.Workload) { w.Engine = w.Runner; w.Engine.Name = "engine" }, ""},
+		"an image's, untouched": {func(w *compile.Workload) {
+			w.Frames = true
+			w.Command = []string{"/main"}
+			w.Image.Env = []string{"PYTHONPATH=/x"}
+		}, "/x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := workload()
+			w.Image.Env, w.Env = nil, nil
+			tt.change(&w)
+			spec, err := compile.Compile(narrow(t, policies.Policy{}, policies.Policy{}, policies.Policy{}), w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, entry := range spec.OCI.Process.Env {
+				if value, ok := strings.CutPrefix(entry, "PYTHONPATH="); ok {
+					got = value
+				}
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -89,15 +89,24 @@ func usable(found []program) []string {
 	return all
 }
 
-// version is the first line that a runtime says about itself: "runc 1.1.5".
-func (p program) version(ctx context.Context) (string, error) {
+// about is what a runtime says about itself.
+func (p program) about(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, p.path, "--version").Output()
 	if err != nil {
 		return "", unavailable("%s --version: %v", p.path, err)
 	}
-	line, _, _ := strings.Cut(string(out), "\n")
+	return string(out), nil
+}
+
+// version is the first line that a runtime says about itself: "runc 1.1.5".
+func (p program) version(ctx context.Context) (string, error) {
+	about, err := p.about(ctx)
+	if err != nil {
+		return "", err
+	}
+	line, _, _ := strings.Cut(about, "\n")
 	return fmt.Sprintf("%s %.100s", p.name, strings.TrimPrefix(strings.TrimPrefix(line, p.name+" version "), "release-")), nil
 }
 

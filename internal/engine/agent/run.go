@@ -42,7 +42,7 @@ func Run(ctx context.Context, cfg engine.Config) bool {
 }
 
 func run(ctx context.Context, cfg *engine.Config, voice *engine.Voice) error {
-	req, err := engine.ReadRequest(cfg.Stdin)
+	req, err := engine.ReadRequest(ctx, cfg.Stdin)
 	if err != nil {
 		return err
 	}

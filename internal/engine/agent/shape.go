@@ -54,8 +54,11 @@ func (noLoader) Load(string) (any, error) {
 // fit finds the JSON in an answer and compares it with the schema. faults says what is wrong, for the model.
 func (s *shape) fit(answer string) (data json.RawMessage, faults []string) {
 	data = findJSON(answer)
-	if data == nil {
+	switch {
+	case data == nil:
 		return nil, []string{"the answer is no JSON"}
+	case engine.TooDeep(data):
+		return nil, []string{fmt.Sprintf("the answer is nested deeper than %d levels", engine.MaxDepth)}
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err == nil {

@@ -31,15 +31,15 @@ func newFetcher(cfg *engine.Config) *fetcher {
 
 func (f *fetcher) close() { f.transport.CloseIdleConnections() }
 
-// connected reads the proxy's answer to a CONNECT.
+// connected reads the proxy's answer to a CONNECT. The reason is in its status line.
 func connected(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
 	if resp.StatusCode == http.StatusOK {
 		return nil
 	}
-	return fmt.Errorf("the cell's proxy refused it with %s", resp.Status)
+	return fmt.Errorf("the cell's proxy answered %s", engine.OneLine(resp.Status, 300))
 }
 
-var errNoNetwork = errors.New("this cell has no network: name the host under network.allow in skill.yaml")
+var errNoNetwork = errors.New("this cell has no network: network.allow in skill.yaml must name the host, and the operator allow it")
 
 func (f *fetcher) proxy(req *http.Request) (*url.URL, error) {
 	if loopback(req.URL.Hostname()) {

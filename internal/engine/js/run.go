@@ -37,7 +37,7 @@ func Run(ctx context.Context, cfg engine.Config, script string) bool {
 		defer cancel() // before close, which waits
 	}
 	// What is wrong with the script is said once somebody has called.
-	req, bad := engine.ReadRequest(cfg.Stdin)
+	req, bad := engine.ReadRequest(ctx, cfg.Stdin)
 	if bad != nil {
 		err = bad
 	}
@@ -184,7 +184,9 @@ func (s *script) result(value sobek.Value) (json.RawMessage, error) {
 		}
 		return nil, engine.Finalf(codeResult, "the result is no JSON: %s", f.Message)
 	case !ok:
-		return nil, engine.Finalf(codeResult, "the result is no JSON: it is a %s", value.ExportType())
+		return nil, engine.Finalf(codeResult, "the result is no JSON: it is a function or a symbol")
+	case engine.TooDeep(data):
+		return nil, engine.Finalf(codeResult, "the result is nested deeper than %d levels", engine.MaxDepth)
 	}
 	return data, nil
 }

@@ -68,13 +68,14 @@ func TestFailures(t *testing.T) {
 		"no extension":      {"import x from './x';\nexport default () => 1;", `main.js imports "./x": expected the file's whole name, which ends in .js, .mjs or .json`, "bad_import"},
 		"never settles":     {"export default () => new Promise(() => {});", "the default export's promise never settled: nothing is left that it could wait for", "never_settled"},
 		"top level never":   {"await new Promise(() => {});\nexport default () => 1;", "main.js: its top level waits for something that never comes", "never_settled"},
-		"a function":        {"export default () => () => 1;", "the result is no JSON: it is a func(sobek.FunctionCall) sobek.Value", "bad_result"},
+		"a function":        {"export default () => () => 1;", "the result is no JSON: it is a function or a symbol", "bad_result"},
+		"too deep":          {"export default () => { let a = 1; for (let i = 0; i < 5000; i++) a = [a]; return a; };", "the result is nested deeper than 255 levels", "bad_result"},
 		"a circle":          {"export default () => { const a = {}; a.a = a; return a; };", "the result is no JSON: TypeError: Converting circular structure to JSON", "bad_result"},
 		"a BigInt":          {"export default () => ({ n: 1n });", "the result is no JSON: TypeError: Do not know how to serialize a BigInt", "bad_result"},
 		"no tools":          {"export default async (_, skill) => {\n  await skill.tool('time');\n};", "ToolError: no tools were granted to this call: name them under tools in skill.yaml at main.js:2:19", "permission_denied"},
 		"no file":           {"export default async (_, skill) => skill.readFile('nothing.txt');", "Error: /skill/nothing.txt: no such file or directory at main.js:1:50", "exception"},
 		"outside file":      {"export default async (_, skill) => skill.readFile('/etc/passwd');", "Error: /etc/passwd: not in /skill at main.js:1:50", "exception"},
-		"no network":        {"export default async () => {\n  await fetch('https://example.org/');\n};", "TypeError: fetch GET https://example.org/: this cell has no network: name the host under network.allow in skill.yaml at main.js:2:14", "exception"},
+		"no network":        {"export default async () => {\n  await fetch('https://example.org/');\n};", "TypeError: fetch GET https://example.org/: this cell has no network: network.allow in skill.yaml must name the host, and the operator allow it at main.js:2:14", "exception"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newBench(t, map[string]string{"main.js": tt.script}).run(t.Context(), t, `{}`)

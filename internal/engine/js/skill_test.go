@@ -160,7 +160,7 @@ func TestFetchThroughProxy(t *testing.T) {
 	};`})
 	b.env = []string{"HTTP_PROXY=" + proxy.URL, "HTTPS_PROXY=" + proxy.URL}
 	s := b.run(t.Context(), t, `{}`)
-	if want := `["by proxy","fetch GET https://secret.example/y: the cell's proxy refused it with 403 Forbidden"]`; s.data != want {
+	if want := `["by proxy","fetch GET https://secret.example/y: the cell's proxy answered 403 Forbidden"]`; s.data != want {
 		t.Errorf("got %s (%s), want %s", s.data, s.err, want)
 	}
 	if diff := cmp.Diff([]string{"GET http://plain.example/x", "CONNECT secret.example:443"}, asked); diff != "" {

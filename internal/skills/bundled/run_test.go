@@ -38,12 +38,28 @@ type outcome struct {
 
 func library(t *testing.T) *skills.Library {
 	t.Helper()
-	l, err := skills.Load([]skills.Source{{Label: skills.SourceCore, FS: bundled.FS(), Path: "bundled"}}, nil)
+	l, err := skills.LoadWith([]skills.Source{{Label: skills.SourceCore, FS: bundled.FS(), Path: "bundled"}}, builtins{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
+
+// builtins is the toolbox of a host with the built-in tools alone.
+type builtins struct{}
+
+func (builtins) Tool(name string) skills.Found {
+	if name != "time" && name != "calculator" {
+		return skills.Found{Missing: "there is no tool " + name}
+	}
+	return skills.Found{Tools: []skills.Tool{{Name: name, Source: skills.ToolBuiltin}}}
+}
+
+func (builtins) Toolkit(name string) skills.Found {
+	return skills.Found{Missing: "there is no toolkit " + name}
+}
+
+func (builtins) Version() uint64 { return 1 }
 
 // run starts a bundled skill as a cell would: the request on stdin, lines on stdout. input is the folder of input files.
 func run(t *testing.T, name string, args map[string]any, input string) outcome {
