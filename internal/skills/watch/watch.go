@@ -1,0 +1,177 @@
+package watch
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/hotcell/hotcell/internal/skills"
+)
+
+// The usual times.
+const (
+	gather  = 5 * time.Millisecond  // changes that come so soon after each other are looked at together
+	quiet   = 40 * time.Millisecond // a bundle that stays as it is for so long is no longer being written
+	seldom  = 30 * time.Second      // between looks at everything, since not every file system tells
+	instead = 2 * time.Second       // the same where the system does not tell at all
+)
+
+// Options are what a [Run] may be given. The zero value is the usual one.
+type Options struct {
+	Poll bool // never ask the system to tell
+	Log  *slog.Logger
+}
+
+// Run keeps a library up to date until ctx ends. The library looks at the disk for nobody else meanwhile.
+func Run(ctx context.Context, lib *skills.Library, o Options) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	w := &watcher{lib: lib, log: o.Log, dirty: map[skills.Place]bool{}}
+	for i, src := range lib.Sources() {
+		if src.FS != nil {
+			continue
+		}
+		dir, err := filepath.Abs(src.Path)
+		if err != nil {
+			o.Log.Warn("skills are looked at from time to time", "folder", src.Path, "error", err)
+			w.partial = true
+			continue
+		}
+		w.roots = append(w.roots, root{source: i, dir: dir})
+	}
+	if !o.Poll {
+		w.open()
+		defer w.close()
+	}
+	lib.Watched(true)
+	defer lib.Watched(false)
+	w.loop(ctx)
+}
+
+// root is the folder of a source.
+type root struct {
+	source int
+	dir    string // absolute
+}
+
+type watcher struct {
+	lib   *skills.Library
+	log   *slog.Logger
+	roots []root
+
+	notify   *fsnotify.Watcher // nil: the system does not tell
+	partial  bool              // it does not tell of everything
+	listened int               // about how many folders it tells of
+
+	dirty map[skills.Place]bool
+	all   bool // dirty: everything
+	said  string
+}
+
+func (w *watcher) open() {
+	notify, err := fsnotify.NewWatcher()
+	if err != nil {
+		w.log.Warn("skills are looked at from time to time: the system does not tell of changes", "error", err)
+		return
+	}
+	w.notify = notify
+}
+
+func (w *watcher) close() {
+	if w.notify != nil {
+		_ = w.notify.Close()
+	}
+}
+
+func (w *watcher) loop(ctx context.Context) {
+	var events chan fsnotify.Event
+	var errs chan error
+	if w.notify != nil {
+		events, errs = w.notify.Events, w.notify.Errors
+	}
+	w.all = true // since the library was loaded
+	next := time.NewTimer(0)
+	defer next.Stop()
+	full := time.NewTimer(seldom)
+	defer full.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-events:
+			if w.note(e.Name) {
+				next.Reset(gather)
+			}
+		case err := <-errs: // most likely too many events at once
+			w.log.Debug("changes of skills were missed", "error", err)
+			w.all = true
+			next.Reset(gather)
+		case <-full.C:
+			w.all = true
+			next.Reset(0)
+		case <-next.C:
+			if w.look() {
+				next.Reset(quiet)
+			}
+			full.Reset(w.pause())
+		}
+	}
+}
+
+// pause is how long nobody looks at everything.
+func (w *watcher) pause() time.Duration {
+	if w.notify == nil || w.partial {
+		return instead
+	}
+	return seldom
+}
+
+// note enters what a changed path belongs to, and reports whether that is the first since the last look.
+func (w *watcher) note(path string) bool {
+	first := !w.all && len(w.dirty) == 0
+	known := false
+	for _, r := range w.roots {
+		folder, in := r.folder(path)
+		switch {
+		case !in:
+			continue
+		case folder == "":
+			w.all = true
+		default:
+			w.dirty[skills.Place{Source: r.source, Folder: folder}] = true
+		}
+		known = true
+	}
+	return known && first
+}
+
+// look brings the library up to date, and reports whether something is still being written.
+func (w *watcher) look() (again bool) {
+	var places []skills.Place
+	if !w.all {
+		for at := range w.dirty {
+			places = append(places, at)
+		}
+		if len(places) == 0 {
+			return false
+		}
+	}
+	w.listen(places) // first, so that nothing falls between
+	w.all, w.dirty = false, map[skills.Place]bool{}
+	unsettled, err := w.lib.Settle(quiet, places...)
+	switch {
+	case err == nil:
+		w.said = ""
+	case err.Error() != w.said: // once, not every time
+		w.said = err.Error()
+		w.log.Warn("skills not read again", "error", err)
+	}
+	for _, at := range unsettled {
+		w.dirty[at] = true
+	}
+	return len(unsettled) > 0
+}
