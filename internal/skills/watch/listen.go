@@ -96,7 +96,7 @@ func (w *watcher) add(dir string) bool {
 		return false
 	}
 	err := errTooMany
-	if w.listened < maxFolders {
+	if w.listened < w.most {
 		w.listened++
 		err = w.notify.Add(dir)
 	}

@@ -27,22 +27,7 @@ type Options struct {
 
 // Run keeps a library up to date until ctx ends. The library looks at the disk for nobody else meanwhile.
 func Run(ctx context.Context, lib *skills.Library, o Options) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	w := &watcher{lib: lib, log: o.Log, dirty: map[skills.Place]bool{}}
-	for i, src := range lib.Sources() {
-		if src.FS != nil {
-			continue
-		}
-		dir, err := filepath.Abs(src.Path)
-		if err != nil {
-			o.Log.Warn("skills are looked at from time to time", "folder", src.Path, "error", err)
-			w.partial = true
-			continue
-		}
-		w.roots = append(w.roots, root{source: i, dir: dir})
-	}
+	w := newWatcher(lib, o)
 	if !o.Poll {
 		w.open()
 		defer w.close()
@@ -50,6 +35,25 @@ func Run(ctx context.Context, lib *skills.Library, o Options) {
 	lib.Watched(true)
 	defer lib.Watched(false)
 	w.loop(ctx)
+}
+
+func newWatcher(lib *skills.Library, o Options) *watcher {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	w := &watcher{lib: lib, log: o.Log, dirty: map[skills.Place]bool{}, all: true, most: maxFolders}
+	for i, src := range lib.Sources() {
+		if src.FS != nil {
+			continue
+		}
+		dir, err := filepath.Abs(src.Path)
+		if err != nil {
+			o.Log.Warn("skills are looked at from time to time", "folder", src.Path, "error", err)
+			continue
+		}
+		w.roots = append(w.roots, root{source: i, dir: dir})
+	}
+	return w
 }
 
 // root is the folder of a source.
@@ -66,6 +70,7 @@ type watcher struct {
 	notify   *fsnotify.Watcher // nil: the system does not tell
 	partial  bool              // it does not tell of everything
 	listened int               // about how many folders it tells of
+	most     int               // of them
 
 	dirty map[skills.Place]bool
 	all   bool // dirty: everything
@@ -93,8 +98,7 @@ func (w *watcher) loop(ctx context.Context) {
 	if w.notify != nil {
 		events, errs = w.notify.Events, w.notify.Errors
 	}
-	w.all = true // since the library was loaded
-	next := time.NewTimer(0)
+	next := time.NewTimer(0) // for what changed since the library was loaded
 	defer next.Stop()
 	full := time.NewTimer(seldom)
 	defer full.Stop()
