@@ -16,8 +16,10 @@ import (
 const (
 	maxBody  = 8 << 20 // bytes
 	maxDepth = 64
-	maxItems = 512 << 10 // keys and values, of which each costs memory
-	maxModel = 128       // bytes of a model's name
+	// largeBody is what many bodies may have that are parsed at once.
+	largeBody = 256 << 10
+	maxItems  = 512 << 10 // keys and values, of which each costs memory
+	maxModel  = 128       // bytes of a model's name
 )
 
 // request is the body of a request: what was checked, and nothing else is what goes to the provider.

@@ -17,6 +17,7 @@ type exchange struct {
 	ctx       context.Context // ends with the request, the connection and the call
 	route     *route
 	q         *request
+	body      []byte // what goes to the provider
 	key       string
 	forms     [][]byte
 	used      usage
@@ -76,7 +77,7 @@ func (x *exchange) read() *refusal {
 	if refused != nil {
 		return refused
 	}
-	if x.q, refused = parseRequest(data, x.route); refused != nil {
+	if refused := x.parse(data); refused != nil {
 		return refused
 	}
 	if !x.g.plan.allows(x.q.model) {
@@ -86,12 +87,28 @@ func (x *exchange) read() *refusal {
 	return nil
 }
 
+// parse checks a body and makes of it what goes to the provider. Large ones wait for each other, whichever call they are of:
+// parsed they take many times their size.
+func (x *exchange) parse(data []byte) (refused *refusal) {
+	if len(data) > largeBody {
+		select {
+		case x.g.broker.large <- struct{}{}:
+			defer func() { <-x.g.broker.large }()
+		case <-x.ctx.Done():
+			return forbid("ended", "the call or the connection has ended")
+		}
+	}
+	if x.q, refused = parseRequest(data, x.route); refused != nil {
+		return refused
+	}
+	x.body, refused = x.q.bytes(x.route)
+	x.q.fields = nil
+	return refused
+}
+
 // ask sends the request and passes the answer on. What was held back for it is settled in any case.
 func (x *exchange) ask(held *hold) *refusal {
-	body, refused := x.q.bytes(x.route)
-	if refused == nil {
-		refused = x.count(int64(len(body)))
-	}
+	refused := x.count(int64(len(x.body)))
 	if refused == nil {
 		refused = x.unlock()
 	}
@@ -99,7 +116,7 @@ func (x *exchange) ask(held *hold) *refusal {
 		held.settle(usage{}, true)
 		return refused
 	}
-	resp, refused := x.send(body)
+	resp, refused := x.send(x.body)
 	if refused != nil {
 		x.settle(held, refused.reason == "ended", refused.reason != "ended")
 		return refused
