@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/hotcell/hotcell/internal/skills"
 )
 
@@ -142,5 +144,41 @@ func TestInitElsewhere(t *testing.T) {
 		if _, err := os.Stat(tt.want); tt.want != "" && err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// All sources in their order: the project's folders, what is installed, what is bundled, what plugins bring.
+func TestWhereSkillsComeFrom(t *testing.T) {
+	b := newBench(t, nil)
+	put := func(dir string, names ...string) {
+		for _, name := range names {
+			writeFile(t, filepath.Join(dir, name, "SKILL.md"), "---\nname: "+name+"\ndescription: Of "+dir+".\n---\n")
+		}
+	}
+	put("skills", "one")
+	put("data/installed", "one", "two")
+	put("more", "one", "two", "code-review", "three")
+	put("extra", "three", "four")
+	writeFile(t, "hotcell.yaml", "data_dir: data\nskills: {plugins: {z-plugin: more, a-plugin: extra, gone: nowhere}}\n")
+	if code := b.run("skills", "list", "--json"); code != 0 {
+		t.Fatal(b.err.String())
+	}
+	if want := "skills.plugins.gone: there is no folder nowhere\n"; !strings.HasSuffix(b.err.String(), want) {
+		t.Errorf("stderr %q", b.err.String())
+	}
+	var rows []listed
+	if err := json.Unmarshal(b.out.Bytes(), &rows); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, r := range rows {
+		got[r.Name] = r.Source
+	}
+	want := map[string]string{
+		"one": "project", "two": "installed", "code-review": "core", "data-profile": "core", "time-arithmetic": "core",
+		"three": "a-plugin", "four": "a-plugin",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -187,3 +187,22 @@ func TestViewModes(t *testing.T) {
 		}
 	}
 }
+
+// No name leads out of a bundle.
+func TestBundlePaths(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/secret", "x")
+	write(t, dir+"/one/SKILL.md", goodSkillMD)
+	write(t, dir+"/one/references/a.md", "x")
+	for _, keep := range []int64{0, 1 << 20} {
+		b := openBundle(rootFS(dir+"/one"), keep, &report{})
+		for _, name := range []string{"../secret", "references/../../secret", "/SKILL.md", "./SKILL.md", "SKILL.md\x00", "references\\a.md", "", "..", "SKILL.md/", "references//a.md"} {
+			if _, err := fs.ReadFile(b.FS, name); err == nil {
+				t.Errorf("%q can be read", name)
+			}
+		}
+		if got, err := fs.ReadFile(b.FS, "references/a.md"); err != nil || string(got) != "x" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}
