@@ -127,18 +127,15 @@ func optionalText(root *node, key, code string, r *report) string {
 const badMetadata = "Field 'metadata' must be an object of string keys to string values."
 
 // checkMetadata reads scalars as they are written, so that version: 1.0 stays "1.0". Only the worst value is reported: a
-// nested one has no text that could stand for it.
+// nested one has no text that could stand for it, and is left out.
 func checkMetadata(root *node, r *report) map[string]string {
 	const key = "metadata"
 	n := root.get(key)
 	switch {
 	case n == nil:
 		return nil
-	case n.kind == nullKind:
-		r.soft(n, key, CodeMetadataInvalid, "", badMetadata)
-		return nil
 	case n.kind != mapKind:
-		r.at(fileSkill, n, key, SeverityError, CodeMetadataInvalid, badMetadata)
+		r.soft(n, key, CodeMetadataInvalid, "", badMetadata)
 		return nil
 	}
 	out := make(map[string]string, len(n.fields))

@@ -72,11 +72,16 @@ func (o LintOptions) check(fsys fs.FS, folder string) []Finding {
 	return s.skill.Findings
 }
 
-// search finds the bundles below a folder, in order. Links and dot folders are passed by.
+// search finds the bundles below a folder, in order. Links are passed by, and dot folders but for their skills.
 type search struct {
 	fsys    fs.FS
 	bundles []string
 	looked  int
+}
+
+func isDir(fsys fs.FS, name string) bool {
+	info, err := fs.Lstat(fsys, name)
+	return err == nil && info.IsDir()
 }
 
 func (s *search) below(dir string, depth int) {
@@ -86,7 +91,10 @@ func (s *search) below(dir string, depth int) {
 	}
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || !fs.ValidPath(name) {
+		if strings.HasPrefix(e.Name(), ".") {
+			name = path.Join(name, "skills") // as in .agents/skills; what else such a folder has is nobody's business
+		}
+		if !e.IsDir() || !fs.ValidPath(name) || !isDir(s.fsys, name) {
 			continue
 		}
 		if s.looked++; s.looked > lintFolders || len(s.bundles) == maxSkills {

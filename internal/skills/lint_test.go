@@ -101,3 +101,21 @@ func TestLintLooksToolsUp(t *testing.T) {
 		t.Errorf("without a box: %q", texts(found))
 	}
 }
+
+// A whole checkout can be checked: skills are found wherever they lie, but not within other skills.
+func TestLintSearches(t *testing.T) {
+	bad := "---\nname: x\n---\n"
+	fsys := mapFS("skills/a/SKILL.md", bad, "skills/a/inner/SKILL.md", bad, "packages/tool/skills/b/SKILL.md", bad,
+		".agents/skills/c/SKILL.md", bad, ".git/d/SKILL.md", bad, ".cache/skills.txt", "x", "1/2/3/4/5/6/SKILL.md", bad, "1/2/3/4/5/too/deep/SKILL.md", bad)
+	found, bundles := Lint(fsys, ".", LintOptions{})
+	var files []string
+	for _, f := range found {
+		if f.Code == CodeDescriptionRequired {
+			files = append(files, f.File)
+		}
+	}
+	want := []string{".agents/skills/c/SKILL.md", "1/2/3/4/5/6/SKILL.md", "packages/tool/skills/b/SKILL.md", "skills/a/SKILL.md"}
+	if diff := cmp.Diff(want, files); diff != "" || bundles != len(want) {
+		t.Errorf("%d bundles (-want +got):\n%s", bundles, diff)
+	}
+}

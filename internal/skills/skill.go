@@ -85,7 +85,7 @@ type Severity string
 
 // The severities.
 const (
-	SeverityError   Severity = "error"   // the skill is Blocked
+	SeverityError   Severity = "error"   // the skill is Blocked; but for a nested value of SKILL.md's metadata, where others' skills are leniently read
 	SeverityWarning Severity = "warning" // worth mending
 )
 
