@@ -168,6 +168,9 @@ func TestRootErrors(t *testing.T) {
 	} else {
 		mustContain(t, err.Error(), "skills folder "+file+": ")
 	}
+	if l := mustLoad(t, Dir(SourceProject, file+"/below")); len(l.List()) > 0 {
+		t.Errorf("%q below a file", listing(l))
+	}
 }
 
 func TestChangesAreNoticed(t *testing.T) {

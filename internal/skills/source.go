@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // The labels of sources.
@@ -48,12 +49,18 @@ func (s Source) open() (fsys fs.FS, done func(), err error) {
 	}
 	root, err := os.OpenRoot(s.Path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) || err != nil && underFile(s.Path):
 		return nil, func() {}, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("skills folder %s: %s", s.Path, plainError(err))
 	}
 	return root.FS(), func() { _ = root.Close() }, nil
+}
+
+// underFile reports whether a path can't be there, since what should be a folder above it is none.
+func underFile(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, syscall.ENOTDIR)
 }
 
 // folders returns the names of the bundles, sorted. A root that is not there has none.
