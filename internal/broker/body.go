@@ -65,7 +65,7 @@ func parseRequest(data []byte, rt *route) (*request, *refusal) {
 }
 
 func (q *request) read(rt *route) error {
-	if err := q.take("model", &q.model); err != nil || q.model == "" || len(q.model) > maxModel {
+	if err := q.take("model", &q.model); err != nil || q.model == "" || len(q.model) > maxModel || strings.ContainsRune(q.model, utf8.RuneError) {
 		return fmt.Errorf("model: expected a name of at most %d bytes", maxModel)
 	}
 	if err := q.take("stream", &q.stream); err != nil {
@@ -85,7 +85,7 @@ func (q *request) read(rt *route) error {
 		q.output = max(q.output, most)
 	}
 	q.output *= max(n, 1)
-	return q.refuseRemote()
+	return q.refuseRemote(rt)
 }
 
 // take decodes a field that may be absent or null.

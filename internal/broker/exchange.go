@@ -23,6 +23,7 @@ type exchange struct {
 	used      usage
 	looksLike int64 // tokens of the answer, by its size
 	rec       record
+	cut       bool // the answer is not there to its end, so that nobody knows what it cost
 	abort     bool // the answer broke off: so must what the cell sees
 }
 
@@ -123,19 +124,19 @@ func (x *exchange) ask(held *hold) *refusal {
 	}
 	defer resp.Body.Close()
 	refused = x.answer(resp)
-	x.settle(held, refused != nil && !x.used.known(), resp.StatusCode >= http.StatusMultipleChoices)
+	x.settle(held, (refused != nil || x.cut) && !x.used.known(), resp.StatusCode >= http.StatusMultipleChoices)
 	return refused
 }
 
-// settle replaces what was held back. A request that the cell or the call broke off before there was an answer has cost
-// what nobody knows: all that was held back counts.
+// settle replaces what was held back. A request that was broken off before the provider said what it used has cost what
+// nobody knows, thoughts above all that no stream shows: all that was held back counts, and more where more came.
 func (x *exchange) settle(held *hold, lost, refused bool) {
 	if !x.route.generates || refused {
 		held.settle(usage{}, refused)
 		return
 	}
 	if lost {
-		x.used = usage{in: held.in, out: held.out, guessed: true}
+		x.used = usage{in: max(x.used.in, held.in), out: max(x.used.out, held.out), guessed: true, partial: true}
 	}
 	x.used.guess(held, x.looksLike)
 	held.settle(x.used, false)
