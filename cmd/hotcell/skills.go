@@ -104,6 +104,9 @@ type shown struct {
 	Files      int               `json:"files"`
 	Bytes      int64             `json:"bytes"`
 	Findings   []skills.Finding  `json:"findings"`
+
+	AllowedTools  string   `json:"allowed_tools"`
+	RequiredTools []string `json:"required_tools"`
 }
 
 type shownRun struct {
@@ -126,7 +129,8 @@ func (a *app) showSkill(name string, asJSON bool) error {
 		Definition: skill.Definition(), Path: skill.Path, Why: skill.BlockedWhy,
 		Run:    shownRun{skill.Run.Kind, image, append([]string{}, skill.Run.Command...), skill.Run.Frames},
 		Digest: skill.Bundle.Digest, Files: skill.Bundle.Files, Bytes: skill.Bundle.Bytes,
-		Findings: append([]skills.Finding{}, skill.Findings...),
+		Findings:     append([]skills.Finding{}, skill.Findings...),
+		AllowedTools: skill.AllowedTools, RequiredTools: append([]string{}, skill.RequiredTools...),
 	}
 	if effective, err := policies.Narrow(cfg.OperatorPolicy(), skill.Policy, policies.Policy{}); err == nil {
 		s.Policy = effective.Choices
@@ -152,6 +156,7 @@ func (a *app) printSkill(skill *skills.Skill, s shown) {
 		{"runs", runsText(s.Run)},
 		{"image", oneLine(s.Run.Image, 300)},
 		{"tools", toolsText(skill)},
+		{"expects", oneLine(strings.Join(skill.RequiredTools, ", "), 500)},
 		{"limits", limitsLine(s.Policy)},
 		{"input", schemaText(skill.InputSchema)},
 		{"output", schemaText(skill.OutputSchema)},

@@ -149,8 +149,11 @@ type parts struct {
 }
 
 func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger) (p *parts, err error) {
-	if err := dataFolder(cfg.DataDir); err != nil {
-		return nil, err
+	// The folder of installed skills is made with it: then changes there are heard of without listening to the journal.
+	for _, dir := range []string{cfg.DataDir, cfg.InstalledSkills()} {
+		if err := dataFolder(dir); err != nil {
+			return nil, err
+		}
 	}
 	p = &parts{}
 	var undo cleanup.Stack

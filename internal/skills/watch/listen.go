@@ -12,7 +12,7 @@ import (
 
 // How far folders are listened to. Beyond, they are looked at from time to time.
 const (
-	maxFolders = 16_000
+	maxFolders = 50_000
 	maxLevels  = 16
 )
 

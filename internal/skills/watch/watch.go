@@ -17,6 +17,9 @@ const (
 	quiet   = 40 * time.Millisecond // a bundle that stays as it is for so long is no longer being written
 	seldom  = 30 * time.Second      // between looks at everything, since not every file system tells
 	instead = 2 * time.Second       // the same where the system does not tell at all
+	share   = 20                    // at most a 20th of the time goes into looking at everything
+	restive = 25                    // looks at a bundle that is always being written, after which it is looked at now and then
+	retry   = time.Second           // between those
 )
 
 // Options are what a [Run] may be given. The zero value is the usual one.
@@ -41,7 +44,10 @@ func newWatcher(lib *skills.Library, o Options) *watcher {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	w := &watcher{lib: lib, log: o.Log, dirty: map[skills.Place]bool{}, all: true, most: maxFolders}
+	w := &watcher{
+		lib: lib, log: o.Log, all: true, most: maxFolders,
+		dirty: map[skills.Place]bool{}, tries: map[skills.Place]int{}, later: map[skills.Place]bool{},
+	}
 	for i, src := range lib.Sources() {
 		if src.FS != nil {
 			continue
@@ -73,7 +79,10 @@ type watcher struct {
 	most     int               // of them
 
 	dirty map[skills.Place]bool
-	all   bool // dirty: everything
+	all   bool                  // dirty: everything
+	tries map[skills.Place]int  // looks since a bundle began to be written
+	later map[skills.Place]bool // those that never come to rest
+	cost  time.Duration         // of the last look at everything
 	said  string
 }
 
@@ -102,6 +111,8 @@ func (w *watcher) loop(ctx context.Context) {
 	defer next.Stop()
 	full := time.NewTimer(seldom)
 	defer full.Stop()
+	again := time.NewTicker(retry)
+	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -117,11 +128,18 @@ func (w *watcher) loop(ctx context.Context) {
 		case <-full.C:
 			w.all = true
 			next.Reset(0)
+		case <-again.C:
+			if w.recall() {
+				next.Reset(0)
+			}
 		case <-next.C:
+			everything := w.all
 			if w.look() {
 				next.Reset(quiet)
 			}
-			full.Reset(w.pause())
+			if everything {
+				full.Reset(w.pause())
+			}
 		}
 	}
 }
@@ -129,9 +147,20 @@ func (w *watcher) loop(ctx context.Context) {
 // pause is how long nobody looks at everything.
 func (w *watcher) pause() time.Duration {
 	if w.notify == nil || w.partial {
-		return instead
+		return max(instead, share*w.cost)
 	}
-	return seldom
+	return max(seldom, share*w.cost)
+}
+
+// recall looks again at what never comes to rest.
+func (w *watcher) recall() bool {
+	if len(w.later) == 0 {
+		return false
+	}
+	for at := range w.later {
+		w.dirty[at] = true
+	}
+	return true
 }
 
 // note enters what a changed path belongs to, and reports whether that is the first since the last look.
@@ -145,6 +174,8 @@ func (w *watcher) note(path string) bool {
 			continue
 		case folder == "":
 			w.all = true
+		case w.later[skills.Place{Source: r.source, Folder: folder}]:
+			continue
 		default:
 			w.dirty[skills.Place{Source: r.source, Folder: folder}] = true
 		}
@@ -164,9 +195,15 @@ func (w *watcher) look() (again bool) {
 			return false
 		}
 	}
+	began := time.Now()
 	w.listen(places) // first, so that nothing falls between
+	everything := w.all
 	w.all, w.dirty = false, map[skills.Place]bool{}
 	unsettled, err := w.lib.Settle(quiet, places...)
+	if everything {
+		w.cost = time.Since(began)
+		clear(w.later)
+	}
 	switch {
 	case err == nil:
 		w.said = ""
@@ -174,8 +211,27 @@ func (w *watcher) look() (again bool) {
 		w.said = err.Error()
 		w.log.Warn("skills not read again", "error", err)
 	}
-	for _, at := range unsettled {
-		w.dirty[at] = true
+	w.settled(places, unsettled)
+	return len(w.dirty) > 0
+}
+
+// settled notes what came to rest of the places that were looked at, and when the others are looked at again.
+func (w *watcher) settled(looked, unsettled []skills.Place) {
+	tries := w.tries
+	w.tries = map[skills.Place]int{}
+	for at := range w.later {
+		w.tries[at] = tries[at] // unless it was looked at
 	}
-	return len(unsettled) > 0
+	for _, at := range looked {
+		delete(w.tries, at)
+		delete(w.later, at)
+	}
+	for _, at := range unsettled {
+		w.tries[at] = tries[at] + 1
+		if w.tries[at] > restive {
+			w.later[at] = true
+		} else {
+			w.dirty[at] = true
+		}
+	}
 }
