@@ -266,3 +266,56 @@ func TestAChangeReadsOneBundle(t *testing.T) {
 		t.Errorf("%d of %d were made anew", anew, len(before))
 	}
 }
+
+// While somebody watches, nobody who looks a skill up waits for the disk.
+func TestWatchedLookupsLeaveTheDiskAlone(t *testing.T) {
+	dir := t.TempDir()
+	bundleDir(t, dir, "one", "First.")
+	synctest.Test(t, func(t *testing.T) {
+		l := mustLoad(t, Dir(SourceProject, dir))
+		l.Watched(true)
+		remove(t, dir+"/one")
+		time.Sleep(2 * rescanEvery)
+		if s, _ := l.Find("one"); s == nil || len(l.List()) != 1 {
+			t.Error("the disk was looked at")
+		}
+		l.Watched(false)
+		if s, _ := l.Find("one"); s != nil {
+			t.Error("the disk was not looked at")
+		}
+	})
+}
+
+// learning is a host that gets to know a tool.
+type learning struct {
+	noTools
+	version uint64
+}
+
+func (b *learning) Version() uint64 { return b.version }
+
+func (b *learning) Tool(name string) Found {
+	if b.version == 0 {
+		return b.noTools.Tool(name)
+	}
+	return Found{Tools: []Tool{{Name: name, Source: ToolBuiltin}}}
+}
+
+func TestWatchedLibrariesLearnOfTools(t *testing.T) {
+	dir := t.TempDir()
+	bundleDir(t, dir, "one", "First.")
+	write(t, dir+"/one/skill.yaml", "tools: [reader]\n")
+	box := &learning{}
+	l, err := LoadWith([]Source{Dir(SourceProject, dir)}, box, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Watched(true)
+	if s, _ := l.Find("one"); s.Status != Blocked {
+		t.Errorf("before: %s", s.Status)
+	}
+	box.version++
+	if s, _ := l.Find("one"); s.Status != Published {
+		t.Errorf("after: %s %q", s.Status, s.BlockedWhy)
+	}
+}
