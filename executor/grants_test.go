@@ -451,12 +451,23 @@ func TestForgedLinesAreTheCellsBusiness(t *testing.T) {
 	}
 }
 
-// Cells that wait have the token that their call's grant will ask for, and equal calls share them.
+// Cells that wait have the token that their call's grant will ask for, and equal calls share them; also where the cell
+// became ready only after the call had asked for one.
 func TestWaitingCellsHaveTheirToken(t *testing.T) {
+	t.Run("leased", func(t *testing.T) { testTokens(t, func(d *warm.Driver) sandbox.Driver { return d }) })
+	t.Run("late", func(t *testing.T) { testTokens(t, func(d *warm.Driver) sandbox.Driver { return late{d} }) })
+}
+
+// late is a pool whose cells are ready a moment after they were asked for.
+type late struct{ *warm.Driver }
+
+func (late) Lease(string) (sandbox.Sandbox, string) { return nil, "" }
+
+func testTokens(t *testing.T, shape func(*warm.Driver) sandbox.Driver) {
 	d := &desk{}
 	driver := fake.New(inside(func(c *insider, _ <-chan []byte) { c.done(c.env(wall.EnvToken)) }))
 	pool := warm.New(driver, warm.Options{Max: 2})
-	b := setUp(t, well, func(c *Config) { c.Driver, c.Services = pool, []service.Service{d} })
+	b := setUp(t, well, func(c *Config) { c.Driver, c.Services = shape(pool), []service.Service{d} })
 	b.driver = driver
 	t.Cleanup(func() {
 		pool.Drain()
