@@ -68,6 +68,15 @@ func TestCommonJS(t *testing.T) {
 	if s.data != "[8,true]" {
 		t.Errorf("got %s (%s)", s.data, s.err)
 	}
+	s = newBench(t, map[string]string{
+		"main.js":   `module.exports = async () => [(await import("./sub/m.js")).default, await require("./sub/c.js")()];`,
+		"sub/c.js":  `module.exports = async () => { await null; return (await import("./m.js")).default; };`,
+		"sub/m.js":  `import { n } from "./n.mjs"; export default n;`,
+		"sub/n.mjs": `export const n = 5;`,
+	}).run(t.Context(), t, `{}`)
+	if s.data != "[5,5]" {
+		t.Errorf("import() in a folder: got %s (%s)", s.data, s.err)
+	}
 	for script, want := range map[string]string{
 		`require("fs"); module.exports = () => 1`:     `TypeError: main.js imports "fs": only files of the bundle`,
 		`require("./m.js"); module.exports = () => 1`: "TypeError: main.js requires m.js, which is an ES module: use import()",
