@@ -353,6 +353,9 @@ func TestToolLines(t *testing.T) {
 		if ask.Name == "panic" {
 			panic("on purpose")
 		}
+		if ask.Name == "babble" {
+			return &wall.ToolResult{ID: ask.ID, Success: true, Data: json.RawMessage("{bad")}
+		}
 		return &wall.ToolResult{ID: ask.ID, Success: true, Data: ask.Arguments}
 	}}
 	b := serviced(t, d, func(c *insider, heard <-chan []byte) {
@@ -366,6 +369,8 @@ func TestToolLines(t *testing.T) {
 		first := hear()
 		ask("p", "panic")
 		panicked := hear()
+		ask("b", "babble")
+		babbled := hear()
 		_ = c.out.Line([]byte(`{"type":"cell/tool","id":"2"}`))
 		for i := range toolsAtOnce + 1 {
 			ask(fmt.Sprint("w", i), "wait")
@@ -378,13 +383,13 @@ func TestToolLines(t *testing.T) {
 				ok++
 			}
 		}
-		c.done([]any{first.ID, first.Success, string(first.Data), refused.ID, refused.Code, refused.Error, ok, panicked.ID, panicked.Success})
+		c.done([]any{first.ID, first.Success, string(first.Data), refused.ID, refused.Code, refused.Error, ok, panicked.ID, panicked.Success, babbled.Error})
 	}, nil)
 	answer, events := b.ask(t.Context(), req("free"))
 	if answer.Error != nil {
 		t.Fatal(answer.Error)
 	}
-	want := `["1",true,"{}","w16","permission_denied","16 tools are in use already: wait for one of their answers",16,"p",false]`
+	want := `["1",true,"{}","w16","permission_denied","16 tools are in use already: wait for one of their answers",16,"p",false,"the tool's answer is no JSON"]`
 	if string(data(answer)) != want {
 		t.Errorf("got  %s\nwant %s", data(answer), want)
 	}
