@@ -204,10 +204,15 @@ func (d *side) reply(r *wall.ToolResult) {
 func (d *side) send(r *wall.ToolResult) {
 	r.Type = wall.TypeToolResult
 	line, err := json.Marshal(r)
-	if err != nil || len(line) > wall.MaxLine {
-		line, _ = json.Marshal(&wall.ToolResult{
-			Type: wall.TypeToolResult, ID: r.ID, Error: fmt.Sprintf("the tool's answer is longer than %d bytes", wall.MaxLine), Code: codeFailed,
-		})
+	why := ""
+	switch {
+	case err != nil:
+		why = "the tool's answer is no JSON"
+	case len(line) > wall.MaxLine:
+		why = fmt.Sprintf("the tool's answer is longer than %d bytes", wall.MaxLine)
+	}
+	if why != "" {
+		line, _ = json.Marshal(&wall.ToolResult{Type: wall.TypeToolResult, ID: r.ID, Error: why, Code: codeFailed})
 	}
 	_ = d.lines.Line(line)
 }

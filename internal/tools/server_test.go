@@ -278,6 +278,21 @@ func TestWhatOnlyTheServerKnows(t *testing.T) {
 	}
 }
 
+// SKILL.md names a server's tool without the server.
+func TestBareNames(t *testing.T) {
+	cfg, _ := inProcess(t, newTestServer())
+	b := newBench(t, Options{}, map[string]Server{"srv": cfg}, "good", "tools: ['mcp:srv/echo']\n")
+	if got := b.box.Named("echo"); !got.Open || got.Missing != "" {
+		t.Errorf("before anybody asked the server: %+v", got)
+	}
+	b.grant(b.ask("good"))
+	for name, missing := range map[string]bool{"echo": false, "time": false, "calculator": false, "gone": true, "srv": true, "mcp:srv/echo": true} {
+		if got := b.box.Named(name); (got.Missing != "") != missing || got.Open {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func TestBoxWords(t *testing.T) {
 	empty, one := NewBox(BoxOptions{}), NewBox(BoxOptions{Servers: map[string]Server{"srv": {URL: "http://127.0.0.1:1"}}})
 	defer empty.Close()
