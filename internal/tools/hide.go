@@ -15,12 +15,21 @@ const (
 	leastHide = 8 // bytes of a value; a shorter one is in too much that holds no secret
 )
 
-// keepFrom sees to it that what a server is given is in nothing that it says: its tools' answers and errors go into cells,
-// and what it writes to stderr into the log. This guards against accidents, such as an error that quotes a header.
+// telling are what the names of secrets hold. Other values, such as folders and regions, are given in the same way and may be
+// in any answer.
+func telling() []string {
+	return []string{"auth", "cookie", "cred", "key", "pass", "pwd", "secret", "token"}
+}
+
+// keepFrom sees to it that the secrets that a server is given are in nothing that it says: its tools' answers and errors go
+// into cells, and what it writes to stderr into the log. This guards against accidents, such as an error that quotes a header.
 func (s *server) keepFrom(given map[string]string) {
 	var pairs []string
-	for _, value := range slices.Sorted(maps.Values(given)) {
-		for _, form := range spelled(value) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.ContainsFunc(telling(), func(word string) bool { return strings.Contains(strings.ToLower(name), word) }) {
+			continue
+		}
+		for _, form := range spelled(given[name]) {
 			if len(form) >= leastHide {
 				pairs = append(pairs, form, redacted)
 			}
@@ -68,5 +77,9 @@ func (s *server) told(res *mcp.CallToolResult) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.RawMessage(s.hide(string(raw))), nil
+	hidden := json.RawMessage(s.hide(string(raw)))
+	if !json.Valid(hidden) { // it was no text
+		return nil, errors.New("the tool's answer holds what only its server may know")
+	}
+	return hidden, nil
 }

@@ -42,6 +42,9 @@ func newTestServer() *testServer {
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Says it again.", Annotations: reads},
 		func(_ context.Context, _ *mcp.CallToolRequest, in echoIn) (*mcp.CallToolResult, map[string]any, error) {
+			if in.Text == "a number" {
+				return nil, map[string]any{"said": 1234567890}, nil
+			}
 			return nil, map[string]any{"said": in.Text}, nil
 		})
 	plain := func(name string, annotations *mcp.ToolAnnotations, f func(ctx context.Context) (*mcp.CallToolResult, error)) {
@@ -98,7 +101,7 @@ func program(t *testing.T) Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Server{Command: []string{self}, Env: map[string]string{envServer: "test:1", "API_KEY": "test:s3cret", "LONG_KEY": `test:long-"s3cret"`}}
+	return Server{Command: []string{self}, Env: map[string]string{envServer: "test:1", "API_KEY": "test:s3cret", "LONG_KEY": `test:long-"s3cret"`, "ROOT": "test:/srv/reports", "PIN_TOKEN": "test:1234567890"}}
 }
 
 // inProcess serves a server over HTTP; the headers that it saw last are in the returned value.
@@ -121,6 +124,7 @@ func TestServerAsAProgram(t *testing.T) {
 	g := b.grant(b.ask("a"))
 	for _, tt := range [][3]string{
 		{"mcp:srv/echo", `{"text":"hi"}`, `{"said":"hi"}`},
+		{"mcp:srv/echo", `{"text":"a number"}`, `tool_execution_failure: the tool's answer holds what only its server may know`},
 		{"mcp:srv/echo", `{"text":1}`, `validation_error: arguments.text: expected string, got number`},
 		{"mcp:srv/echo", `{}`, `validation_error: arguments.text: required property is missing`},
 		{"mcp:srv/write", ``, `"one\ntwo"`},
@@ -128,7 +132,7 @@ func TestServerAsAProgram(t *testing.T) {
 		{"mcp:srv/quote", ``, `tool_execution_failure: not authorized: [redacted]`},
 		{"mcp:srv/image", ``, `{"content":[{"type":"image","mimeType":"image/png","data":"eA=="}]}`},
 		{"mcp:srv/gone", ``, `permission_denied: the skill "a" declares no tool "mcp:srv/gone": it has [mcp:srv/die mcp:srv/echo mcp:srv/env mcp:srv/fail mcp:srv/image mcp:srv/quote mcp:srv/slow mcp:srv/write]`},
-		{"mcp:srv/env", ``, `"API_KEY=s3cret\nHOME=` + os.Getenv("HOME") + `\nHOTCELL_TEST_MCP=1\nLANG=C.UTF-8\nLONG_KEY=[redacted]\nPATH=` + os.Getenv("PATH") + `\n/"`},
+		{"mcp:srv/env", ``, `"API_KEY=s3cret\nHOME=` + os.Getenv("HOME") + `\nHOTCELL_TEST_MCP=1\nLANG=C.UTF-8\nLONG_KEY=[redacted]\nPATH=` + os.Getenv("PATH") + `\nPIN_TOKEN=[redacted]\nROOT=/srv/reports\n/"`},
 	} {
 		if got := tell(g, tt[0], tt[1]); got != tt[2] {
 			t.Errorf("%s %s\n got %s\nwant %s", tt[0], tt[1], got, tt[2])
