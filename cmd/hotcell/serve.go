@@ -42,7 +42,7 @@ func (a *app) serveCmd() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&socket, "socket", "", "`PATH` of the unix socket (default: the configuration's socket)")
-	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` of HTTP, on loopback (default: the configuration's listen)")
+	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` of HTTP, on loopback unless auth.mode is token (default: the configuration's listen)")
 	return c
 }
 
@@ -80,7 +80,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 		return errors.Join(listenError(cfg.Socket, "--socket", err), web.Close())
 	}
 	handler := rest.New(rest.Options{
-		Control: sys.supervisor, Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
+		Control: sys.supervisor, Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
 		Ready: func(c context.Context) error {
 			if ctx.Err() != nil {
 				return errors.New("stopping")
@@ -93,6 +93,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 			return sys.probe(c)
 		},
 	})
+	warnOfExposure(cfg, log)
 	probeEngine(ctx, sys, log)
 	a.errs.line(fmt.Sprintf("hotcell: ready: http://%s and %s", web.Addr(), cfg.Socket))
 	return serveDoors(ctx, sys.supervisor, log,

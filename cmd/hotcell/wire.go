@@ -71,7 +71,7 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (sys *syste
 	}
 	end := undo.Release()
 	return &system{
-		skills: lib, supervisor: supervisor, metrics: registry.Handler(), journalled: p.journal.Ready,
+		skills: lib, supervisor: supervisor, metrics: registry.Handler(), journalled: p.journal.Ready, auth: authenticator(cfg, p.journal),
 		close: func() error { return end(context.WithoutCancel(ctx)) },
 		probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)

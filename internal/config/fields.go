@@ -25,6 +25,7 @@ type field struct {
 func fields() []field {
 	return []field{
 		{"listen", func(c *Config) any { return &c.Listen }},
+		{"hosts", func(c *Config) any { return &c.Hosts }},
 		{"socket", func(c *Config) any { return &c.Socket }},
 		{"data_dir", func(c *Config) any { return &c.DataDir }},
 		{"skills.dirs", func(c *Config) any { return &c.Skills.Dirs }},
@@ -61,6 +62,7 @@ func fields() []field {
 		{"llm.providers", func(c *Config) any { return &c.LLM.Providers }},
 		{"llm.base_urls", func(c *Config) any { return &c.LLM.BaseURLs }},
 		{"secrets", func(c *Config) any { return &c.Secrets }},
+		{"auth.mode", func(c *Config) any { return &c.Auth.Mode }},
 	}
 }
 

@@ -65,6 +65,8 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 			Models: []string{"*"}, Model: "gpt-4o-mini",
 		}}, BaseURLs: []string{}},
 		Secrets: Secrets{},
+		Hosts:   []string{},
+		Auth:    Auth{Mode: "none"},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -115,6 +117,7 @@ func TestUsersFolders(t *testing.T) {
 
 const fullFile = `# all of it
 listen: "[::1]:0"
+hosts: [cells.example.org]
 socket: /tmp/s
 data_dir: /srv/hotcell
 skills:
@@ -165,6 +168,7 @@ llm:
 secrets:
   GITHUB_TOKEN: env:GITHUB_TOKEN
   tls: file:~/tls.pem
+auth: {mode: token}
 `
 
 func TestEveryKeyOfAFile(t *testing.T) {
@@ -174,7 +178,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
-		Listen: "[::1]:0", Socket: "/tmp/s", DataDir: "/srv/hotcell",
+		Listen: "[::1]:0", Hosts: []string{"cells.example.org"}, Auth: Auth{Mode: "token"}, Socket: "/tmp/s", DataDir: "/srv/hotcell",
 		Skills:  Skills{Dirs: []string{"a", "/root/b"}},
 		Sandbox: Sandbox{Driver: "docker", Runtime: "runsc", MaxCells: 12, MaxMemory: 4 << 30},
 		Pool:    Pool{Max: 3, Idle: Age(90 * time.Second), MaxAge: Age(time.Hour)},
@@ -369,8 +373,8 @@ func TestEnvironmentAndFlagErrors(t *testing.T) {
 	}{
 		"misspelt variable": {map[string]string{"HOTCELL__SANDBOX__DRVIER": "docker"}, nil,
 			"HOTCELL__SANDBOX__DRVIER: sandbox.drvier: unknown key, did you mean driver?"},
-		"later key": {map[string]string{"HOTCELL__AUTH__MODE": "token"}, nil,
-			"HOTCELL__AUTH__MODE: auth.mode: not available in this version"},
+		"later key": {map[string]string{"HOTCELL__AUTH__OIDC__ISSUER": "x"}, nil,
+			"HOTCELL__AUTH__OIDC__ISSUER: auth.oidc.issuer: not available in this version"},
 		"a section": {map[string]string{"HOTCELL__SANDBOX": "x"}, nil,
 			"HOTCELL__SANDBOX: sandbox: set the keys below it one by one"},
 		"a mapping": {map[string]string{"HOTCELL__IMAGES__DEFAULTS": "x"}, nil,

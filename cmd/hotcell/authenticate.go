@@ -1,0 +1,35 @@
+package main
+
+import (
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+
+	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/config"
+)
+
+// authenticator knows who calls, as the configuration has it.
+func authenticator(cfg *config.Config, tokens auth.Finder) auth.Authenticator {
+	if cfg.Auth.Mode == config.AuthToken {
+		return auth.Keyed{Tokens: tokens, Self: os.Geteuid()}
+	}
+	return auth.Open{Self: os.Geteuid()}
+}
+
+// hostNames is what a Host header may name: what the configuration says, and what it has the door listen at.
+func hostNames(cfg *config.Config) []string {
+	names := slices.Clone(cfg.Hosts)
+	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil && host != "" {
+		names = append(names, host)
+	}
+	return names
+}
+
+// warnOfExposure tells an operator that what listens elsewhere speaks plain HTTP.
+func warnOfExposure(cfg *config.Config, log *slog.Logger) {
+	if cfg.Exposed() {
+		log.Warn("HTTP is not on loopback, and tokens travel as they are: put a proxy that speaks TLS in front of it", "listen", cfg.Listen)
+	}
+}
