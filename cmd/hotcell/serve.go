@@ -66,7 +66,7 @@ func (a *app) serve(ctx context.Context, overrides map[string]any) error {
 // daemonDoors listens, says so, and serves until ctx ends.
 func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, log *slog.Logger) error {
 	host, err := a2ehost.New(a2ehost.Options{
-		Handler: sys.supervisor, Door: "socket", Version: version(embedded).Version, ErrorsAs: cfg.A2E.Errors, Log: log,
+		Handler: sys.supervisor, Auth: sys.auth, Door: "socket", Version: version(embedded).Version, ErrorsAs: cfg.A2E.Errors, Log: log,
 	})
 	if err != nil {
 		return err
