@@ -60,7 +60,7 @@ type made struct {
 }
 
 func (a *app) createToken(ctx context.Context, f tokenFlags) error {
-	now := time.Now().UTC().Truncate(time.Second)
+	now := time.Now().UTC().Truncate(time.Microsecond)
 	want, err := f.token(now)
 	if err != nil {
 		return usagef("tokens create: %w", err)
