@@ -8,14 +8,21 @@ import (
 
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/oidc"
 )
 
 // authenticator knows who calls, as the configuration has it.
 func authenticator(cfg *config.Config, tokens auth.Finder) auth.Authenticator {
-	if cfg.Auth.Mode == config.AuthToken {
-		return auth.Keyed{Tokens: tokens, Self: os.Geteuid()}
+	switch cfg.Auth.Mode {
+	case config.AuthNone:
+		return auth.Open{Self: os.Geteuid()}
+	case config.AuthOIDC:
+		o := cfg.Auth.OIDC
+		return auth.Keyed{Tokens: tokens, Self: os.Geteuid(), Others: oidc.New(oidc.Options{
+			Issuer: o.Issuer, Audience: o.Audience, Principal: o.Principal, Groups: o.Groups, Admins: o.Admins,
+		})}
 	}
-	return auth.Open{Self: os.Geteuid()}
+	return auth.Keyed{Tokens: tokens, Self: os.Geteuid()}
 }
 
 // hostNames is what a Host header may name: what the configuration says, and what it has the door listen at.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"os"
@@ -217,3 +218,23 @@ func TestExposureIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// Each mode has its authenticator, and none takes what only another one's callers show.
+func TestModesOfAuthentication(t *testing.T) {
+	cfg := config.Default(true, "", "")
+	shown := auth.Credentials{Bearer: auth.NewSecret("a.b.c")}
+	for mode, want := range map[string]error{config.AuthNone: nil, config.AuthToken: auth.ErrRefused, config.AuthOIDC: errAny} {
+		cfg.Auth.Mode = mode
+		cfg.Auth.OIDC.Issuer = "http://127.0.0.1:1" // nobody listens there
+		a := authenticator(cfg, nil)
+		id, err := a.Authenticate(t.Context(), shown)
+		if want == errAny && (err == nil || errors.Is(err, auth.ErrRefused)) || want != errAny && !errors.Is(err, want) {
+			t.Errorf("%s: %+v, %v", mode, id, err)
+		}
+		if _, err := a.Authenticate(t.Context(), auth.Credentials{}); (err == nil) != (mode == config.AuthNone) {
+			t.Errorf("%s with nothing: %v", mode, err)
+		}
+	}
+}
+
+var errAny = errors.New("any")

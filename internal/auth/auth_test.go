@@ -130,6 +130,25 @@ func TestPeersAreUsersOfThisHost(t *testing.T) {
 	}
 }
 
+// What is no token of ours is looked at by another, and ours by us alone.
+func TestTokensOfOthers(t *testing.T) {
+	tokens := kept{}
+	_, secret := tokens.issue(t, alice())
+	k := Keyed{Tokens: tokens, Others: Open{}, Now: func() time.Time { return start }}
+	if id, err := k.Authenticate(t.Context(), Credentials{Bearer: NewSecret("a.b.c")}); err != nil || id.Principal != "" {
+		t.Errorf("another's: %+v, %v", id, err)
+	}
+	if id, err := k.Authenticate(t.Context(), Credentials{Bearer: secret}); err != nil || id.Principal != "alice" {
+		t.Errorf("ours: %+v, %v", id, err)
+	}
+	if _, err := k.Authenticate(t.Context(), Credentials{Bearer: NewSecret(Prefix + "x")}); !errors.Is(err, ErrRefused) {
+		t.Errorf("like ours: %v", err)
+	}
+	if _, err := k.Authenticate(t.Context(), Credentials{}); !errors.Is(err, ErrMissing) {
+		t.Errorf("none: %v", err)
+	}
+}
+
 func TestAnAgentIsBound(t *testing.T) {
 	bound, free := Identity{Principal: "p", Agent: "a"}, Identity{Principal: "p"}
 	if got, err := bound.As(""); err != nil || got.Agent != "a" {
@@ -169,7 +188,7 @@ func TestTokensThatCannotBeMade(t *testing.T) {
 		`principal "": expected at most 128`:    func(t *Token) { t.Principal = "" },
 		`principal "a b": expected at most 128`: func(t *Token) { t.Principal = "a b" },
 		`principal "-a": expected at most 128`:  func(t *Token) { t.Principal = "-a" },
-		`agent "a/b": expected at most 128`:     func(t *Token) { t.Agent = "a/b" },
+		`agent "a=b": expected at most 128`:     func(t *Token) { t.Agent = "a=b" },
 		"a token needs a scope":                 func(t *Token) { t.Scopes = nil },
 		"at most 64 are allowed":                func(t *Token) { t.Groups = make([]Membership, 65) },
 		"group x is named twice":                func(t *Token) { t.Groups = []Membership{{"x", RoleMember}, {"x", RoleOwner}} },

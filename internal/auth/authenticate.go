@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -50,6 +51,7 @@ func (o Open) Authenticate(_ context.Context, c Credentials) (Identity, error) {
 // Keyed authenticates by tokens, and without one by the peer of a unix socket.
 type Keyed struct {
 	Tokens Finder
+	Others Authenticator    // knows what are no tokens of ours; nil: nobody does
 	Self   int              // the user id of this process
 	Now    func() time.Time // nil: time.Now
 }
@@ -61,6 +63,8 @@ func (k Keyed) Authenticate(ctx context.Context, c Credentials) (Identity, error
 		return c.Peer.identity(k.Self), nil
 	case c.Bearer.Empty():
 		return Identity{}, ErrMissing
+	case k.Others != nil && !strings.HasPrefix(c.Bearer.Reveal(), Prefix):
+		return k.Others.Authenticate(ctx, c)
 	case !c.Bearer.wellFormed():
 		return Identity{}, ErrRefused
 	}

@@ -132,7 +132,7 @@ func FromContext(ctx context.Context) Identity {
 
 const (
 	maxName  = 128 // bytes
-	nameRule = "at most 128 letters, digits and . _ - : @ +, a letter or digit first"
+	nameRule = "at most 128 letters, digits and . _ - : @ + | /, a letter or digit first"
 )
 
 // Name reports whether s can name a principal, a group or an agent.
@@ -142,7 +142,7 @@ func checkName(s string) error {
 	ok := s != "" && len(s) <= maxName
 	for i, r := range s {
 		plain := r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		ok = ok && (plain || i > 0 && strings.ContainsRune("._-:@+", r))
+		ok = ok && (plain || i > 0 && strings.ContainsRune("._-:@+|/", r))
 	}
 	if !ok {
 		return errors.New("expected " + nameRule)

@@ -9,7 +9,7 @@ func TestListenElsewhereWantsAuth(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:80", ":80", "[::]:80", "10.1.2.3:80", "cells.example.org:80", "localhost.example:80"} {
 		c := Default(true, "", "")
 		c.Listen = addr
-		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "set auth.mode to token") || !c.Exposed() {
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "set auth.mode to token or oidc") || !c.Exposed() {
 			t.Errorf("%s with nothing: %v", addr, err)
 		}
 		c.Auth.Mode = AuthToken

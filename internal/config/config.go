@@ -100,7 +100,7 @@ func Default(root bool, home, runtimeDir string) *Config {
 		LLM:     LLM{Providers: []llm.Provider{defaultProvider()}, BaseURLs: []string{}},
 		Secrets: Secrets{},
 		Hosts:   []string{},
-		Auth:    Auth{Mode: AuthNone},
+		Auth:    Auth{Mode: AuthNone, OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
 	}
 	if root {
 		return c

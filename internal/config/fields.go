@@ -63,6 +63,11 @@ func fields() []field {
 		{"llm.base_urls", func(c *Config) any { return &c.LLM.BaseURLs }},
 		{"secrets", func(c *Config) any { return &c.Secrets }},
 		{"auth.mode", func(c *Config) any { return &c.Auth.Mode }},
+		{"auth.oidc.issuer", func(c *Config) any { return &c.Auth.OIDC.Issuer }},
+		{"auth.oidc.audience", func(c *Config) any { return &c.Auth.OIDC.Audience }},
+		{"auth.oidc.principal", func(c *Config) any { return &c.Auth.OIDC.Principal }},
+		{"auth.oidc.groups", func(c *Config) any { return &c.Auth.OIDC.Groups }},
+		{"auth.oidc.admins", func(c *Config) any { return &c.Auth.OIDC.Admins }},
 	}
 }
 

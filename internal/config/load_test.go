@@ -66,7 +66,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		}}, BaseURLs: []string{}},
 		Secrets: Secrets{},
 		Hosts:   []string{},
-		Auth:    Auth{Mode: "none"},
+		Auth:    Auth{Mode: "none", OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -168,7 +168,9 @@ llm:
 secrets:
   GITHUB_TOKEN: env:GITHUB_TOKEN
   tls: file:~/tls.pem
-auth: {mode: token}
+auth:
+  mode: oidc
+  oidc: {issuer: "https://login.example.org", audience: hotcell, principal: email, groups: roles, admins: [ops]}
 `
 
 func TestEveryKeyOfAFile(t *testing.T) {
@@ -178,7 +180,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
-		Listen: "[::1]:0", Hosts: []string{"cells.example.org"}, Auth: Auth{Mode: "token"}, Socket: "/tmp/s", DataDir: "/srv/hotcell",
+		Listen: "[::1]:0", Hosts: []string{"cells.example.org"}, Socket: "/tmp/s", DataDir: "/srv/hotcell",
 		Skills:  Skills{Dirs: []string{"a", "/root/b"}},
 		Sandbox: Sandbox{Driver: "docker", Runtime: "runsc", MaxCells: 12, MaxMemory: 4 << 30},
 		Pool:    Pool{Max: 3, Idle: Age(90 * time.Second), MaxAge: Age(time.Hour)},
@@ -216,6 +218,9 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			{Name: "own", Kind: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"},
 		}, BaseURLs: []string{"https://gateway.example.org/v1"}},
 		Secrets: Secrets{"GITHUB_TOKEN": "env:GITHUB_TOKEN", "tls": "file:/root/tls.pem"},
+		Auth: Auth{Mode: "oidc", OIDC: OIDC{
+			Issuer: "https://login.example.org", Audience: "hotcell", Principal: "email", Groups: "roles", Admins: []string{"ops"},
+		}},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -373,8 +378,8 @@ func TestEnvironmentAndFlagErrors(t *testing.T) {
 	}{
 		"misspelt variable": {map[string]string{"HOTCELL__SANDBOX__DRVIER": "docker"}, nil,
 			"HOTCELL__SANDBOX__DRVIER: sandbox.drvier: unknown key, did you mean driver?"},
-		"later key": {map[string]string{"HOTCELL__AUTH__OIDC__ISSUER": "x"}, nil,
-			"HOTCELL__AUTH__OIDC__ISSUER: auth.oidc.issuer: not available in this version"},
+		"later key": {map[string]string{"HOTCELL__SANDBOX__ACCEPT_UNENFORCED": "x"}, nil,
+			"HOTCELL__SANDBOX__ACCEPT_UNENFORCED: sandbox.accept_unenforced: not available in this version"},
 		"a section": {map[string]string{"HOTCELL__SANDBOX": "x"}, nil,
 			"HOTCELL__SANDBOX: sandbox: set the keys below it one by one"},
 		"a mapping": {map[string]string{"HOTCELL__IMAGES__DEFAULTS": "x"}, nil,
