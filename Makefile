@@ -7,6 +7,8 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 VCS        := $(if $(shell git rev-parse --verify --quiet HEAD 2>/dev/null),true,false)
 
 EMBED      := cmd/hotcell/embed
+# The architectures of engines for which programs are built that run inside cells.
+ARCHES     ?= amd64 arm64
 FUZZTIME   ?= 2m
 BENCH_JSON ?=
 BENCH_SVG  ?=
@@ -40,8 +42,8 @@ help: ## list the targets
 demo: build image ## run the bundled code-review skill on a sample, from nothing
 	bin/hotcell run code-review --arg code=@docs/examples/sample.py
 
-build: ## build bin/hotcell with the runners and engines for amd64 and arm64 in it
-	@for arch in amd64 arm64; do for program in runner engine; do \
+build: ## build bin/hotcell with the runners and engines for amd64 and arm64 in it (ARCHES)
+	@for arch in $(ARCHES); do for program in runner engine; do \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -trimpath -ldflags '-s -w' \
 			-o $(EMBED)/hotcell-$$program-$$arch ./cmd/hotcell-$$program || exit 1; \
 	done; gzip -6nf $(EMBED)/hotcell-engine-$$arch || exit 1; done

@@ -167,6 +167,9 @@ func (g *grants) makeLease(p *plan) *a2e.Error {
 		return a2e.Errorf(a2e.RuntimeError, "secrets, tools and output schema of the skill take %d bytes, a cell takes %d", len(line), wall.MaxLine).
 			Because(a2e.ReasonUnsupported)
 	}
+	if _, err := wall.DecodeLease(line); err != nil { // as the runner reads it, whose refusal would cost a cell
+		return a2e.Errorf(a2e.RuntimeError, "skill %q: its lease, which no cell takes: %w", p.skill.Name, err).Because(a2e.ReasonUnsupported)
+	}
 	g.lease, g.secrets = line, l.Secrets
 	return nil
 }

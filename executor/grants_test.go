@@ -33,6 +33,7 @@ type desk struct {
 	grants []*deskGrant
 	refuse error
 	model  *wall.Model
+	tools  []wall.ToolDef
 	tool   func(ctx context.Context, ask *wall.Tool) *wall.ToolResult
 }
 
@@ -41,6 +42,8 @@ type deskGrant struct {
 	mu    sync.Mutex
 	story []string // "activate TOKEN", "revoke"
 	ctx   context.Context
+
+	provider string // of the caller's override
 }
 
 func (d *desk) Grant(ask service.Ask) (service.Grant, error) {
@@ -51,6 +54,9 @@ func (d *desk) Grant(ask service.Ask) (service.Grant, error) {
 		return nil, d.refuse
 	}
 	g := &deskGrant{desk: d}
+	if ask.Override != nil {
+		g.provider = ask.Override.ProviderName
+	}
 	d.grants = append(d.grants, g)
 	if d.tool == nil {
 		return g, nil
@@ -70,12 +76,17 @@ func (g *deskGrant) told() string {
 	return strings.Join(g.story, ", ")
 }
 
-func (*deskGrant) Ports() []string { return []string{"b.other", "a.echo"} }
+func (g *deskGrant) Ports() []string {
+	if g.provider != "" {
+		return []string{"a.echo", "llm." + g.provider}
+	}
+	return []string{"b.other", "a.echo"}
+}
 func (*deskGrant) Env(at func(string) string, token string) []string {
 	return []string{"ECHO=http://" + at("a.echo"), "OTHER=" + at("b.other"), "KEY=key:" + token, "NONE=" + at("c")}
 }
 func (g *deskGrant) Lease(l *wall.Lease) {
-	l.Secrets, l.Model = map[string]string{"S": "sesame-open"}, g.desk.model
+	l.Secrets, l.Model, l.Tools = map[string]string{"S": "sesame-open"}, g.desk.model, g.desk.tools
 }
 func (g *deskGrant) Activate(ctx context.Context, token string) {
 	g.ctx = ctx
@@ -469,6 +480,39 @@ func TestWaitingCellsHaveTheirToken(t *testing.T) {
 	}
 }
 
+// A call that was granted something else gets no cell that waits for others.
+func TestWaitingCellsHaveTheGrantsOfTheirCall(t *testing.T) {
+	d := &desk{}
+	driver := fake.New(inside(func(c *insider, _ <-chan []byte) {
+		c.done(c.spec.OCI.Process.Args[:len(c.spec.OCI.Process.Args)-2])
+	}))
+	pool := warm.New(driver, warm.Options{Max: 4})
+	b := setUp(t, well, func(c *Config) { c.Driver, c.Services, c.Models = pool, []service.Service{d}, true })
+	b.driver = driver
+	t.Cleanup(func() {
+		pool.Drain()
+		testutil.Poll(t, 5*time.Second, func() bool { return driver.Stats().Live == 0 })
+	})
+	for _, provider := range []string{"", "one", "two", "one", ""} {
+		r := req("free")
+		if provider != "" {
+			r.LLMOverride = &a2e.LLMConfig{ProviderName: provider}
+		}
+		answer, _ := b.ask(t.Context(), r)
+		if answer.Error != nil {
+			t.Fatal(answer.Error)
+		}
+		want := "b.other"
+		if provider != "" {
+			want = "llm." + provider
+		}
+		if got := string(data(answer)); !strings.Contains(got, want) || strings.Count(got, "4100") != 2 {
+			t.Errorf("a call with provider %q ran in a cell with %s", provider, got)
+		}
+		testutil.Poll(t, 10*time.Second, func() bool { return len(pool.Waiting("free")) > 0 })
+	}
+}
+
 // Calls within calls get cells beside the limit, so that parents can't wait for one another's. What is beyond the bound fails at
 // once and says why.
 func TestCallsWithinCallsDontWait(t *testing.T) {
@@ -584,6 +628,21 @@ func TestWhatASkillCannotDoWithout(t *testing.T) {
 		answer, _ := b.ask(t.Context(), req(name))
 		if verdict(answer) != "runtime_error/unsupported" || !strings.Contains(answer.Error.Message, says) || b.driver.Stats().Created != 0 {
 			t.Errorf("%s: %v, %d cells made", name, answer.Error, b.driver.Stats().Created)
+		}
+	}
+}
+
+// What a runner would refuse costs no cell, and the answer says what it is.
+func TestALeaseThatNoCellTakes(t *testing.T) {
+	for says, tools := range map[string][]wall.ToolDef{
+		"tools: 129, at most 128 are allowed": slices.Repeat([]wall.ToolDef{{Name: "t", InputSchema: []byte("{}")}}, wall.MaxTools+1),
+		"tools: bad name":                     {{Name: strings.Repeat("t", wall.MaxToolName+1), InputSchema: []byte("{}")}},
+		"bytes, a cell takes 1048576":         {{Name: "t", Description: strings.Repeat("t", wall.MaxLine), InputSchema: []byte("{}")}},
+	} {
+		b := serviced(t, &desk{tools: tools}, nil, nil)
+		answer, _ := b.ask(t.Context(), req("free"))
+		if verdict(answer) != "runtime_error/unsupported" || !strings.Contains(answer.Error.Message, says) || b.driver.Stats().Created != 0 {
+			t.Errorf("%v, %d cells made", answer.Error, b.driver.Stats().Created)
 		}
 	}
 }

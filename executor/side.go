@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 
 	"github.com/hotcell/hotcell/internal/wall"
 )
@@ -29,20 +28,26 @@ type side struct {
 	ctx    context.Context // of what the call uses; ends with the call
 	end    func()
 
-	broken  bool // the tunnel; only the reader of the cell knows
-	asked   int  // tool lines; only the reader of the cell counts
-	slots   chan struct{}
-	replies chan *wall.ToolResult
-	replier sync.Once
+	slots chan struct{} // for tools at once
+
+	// Only the reader of the cell knows these.
+	broken  bool                  // the tunnel
+	asked   int                   // tool lines
+	replies chan *wall.ToolResult // that wait for the cell to read; nil: there were none so far
 }
 
 // openSide starts the rights of a call that has its cell, and serves them until close. ctx ends with the call.
 func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants) *side {
-	own, end := outlived(ctx)
+	own, end := ctx, func() {}
+	if len(g.all) > 0 {
+		own, end = outlived(ctx)
+	}
 	d := &side{
 		s: s, c: c, grants: g, lines: cl.lines, ctx: own, end: end,
 		tunnel: wall.NewTunnel(cl.lines, wall.TunnelOptions{Ports: g.names(), Bytes: tunnelBudget}),
-		slots:  make(chan struct{}, toolsAtOnce), replies: make(chan *wall.ToolResult, replyBacklog),
+	}
+	if g.tools != nil {
+		d.slots = make(chan struct{}, toolsAtOnce)
 	}
 	g.activate(own, s.token(cl.name))
 	if len(g.ports) > 0 {
@@ -154,7 +159,11 @@ func (d *side) tool(line []byte) error {
 func (d *side) answer(ask *wall.Tool) (r *wall.ToolResult) {
 	r = &wall.ToolResult{ID: ask.ID, Error: "internal error", Code: codeFailed} // of a tool that panics
 	defer d.survive("tool")
-	return d.grants.tools.Tool(d.ctx, ask)
+	if said := d.grants.tools.Tool(d.ctx, ask); said != nil {
+		said.ID = ask.ID
+		r = said
+	}
+	return r
 }
 
 // refusedTool is the answer to a tool line that reaches no tool.
@@ -170,22 +179,24 @@ const (
 
 // reply sends an answer without waiting for the cell to read it. One that doesn't read loses answers.
 func (d *side) reply(r *wall.ToolResult) {
-	select {
-	case d.replies <- r:
-	default:
-	}
-	d.replier.Do(func() {
+	if d.replies == nil {
+		d.replies = make(chan *wall.ToolResult, replyBacklog)
+		replies := d.replies
 		d.s.tidying.Go(func() {
 			for {
 				select {
-				case r := <-d.replies:
+				case r := <-replies:
 					d.send(r)
 				case <-d.ctx.Done():
 					return
 				}
 			}
 		})
-	})
+	}
+	select {
+	case d.replies <- r:
+	default:
+	}
 }
 
 // send writes an answer. A cell that doesn't read holds it up until the cell is destroyed.

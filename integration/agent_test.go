@@ -3,6 +3,7 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -56,11 +58,40 @@ func (r *recital) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	n := min(len(r.seen), len(r.turns)-1)
 	r.seen, r.keys = append(r.seen, string(body)), append(r.keys, req.Header.Get("Authorization"))
 	w.Header().Set("Content-Type", "text/event-stream")
+	if req.URL.Path == "/v1/messages" {
+		r.keys[len(r.keys)-1] = "Bearer " + req.Header.Get("X-Api-Key")
+		_, _ = io.WriteString(w, claude)
+		return
+	}
 	for _, data := range r.turns[n] {
 		fmt.Fprintf(w, "data: %s\n\n", data)
 	}
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
+
+// claude is an answer of Anthropic's: the word "Bonjour" in two pieces.
+const claude = `event: message_start
+data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"c","content":[],"stop_reason":null,"usage":{"input_tokens":5,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Bon"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"jour"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":2}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+`
 
 func chunk(delta, finish string) string {
 	if finish != "null" {
@@ -104,7 +135,10 @@ func modelRig(t *testing.T, base string, log audit.Log) *rig.Rig {
 		t.Fatal(err)
 	}
 	models, err := broker.New(broker.Options{
-		Providers:   []llm.Provider{{Name: "recital", Kind: "openai-compatible", BaseURL: base + "/v1", Credential: "file:" + key, Models: []string{"m"}}},
+		Providers: []llm.Provider{
+			{Name: "recital", Kind: "openai-compatible", BaseURL: base + "/v1", Credential: "file:" + key, Models: []string{"m"}},
+			{Name: "claude", Kind: "anthropic", BaseURL: base, Credential: "file:" + key, Models: []string{"c"}},
+		},
 		Credentials: credentials.Resolver{}, Log: log,
 	})
 	if err != nil {
@@ -113,12 +147,18 @@ func modelRig(t *testing.T, base string, log audit.Log) *rig.Rig {
 	t.Cleanup(models.Close)
 	box := tools.NewBox(tools.BoxOptions{})
 	t.Cleanup(box.Close)
-	library, err := skills.LoadWith([]skills.Source{{Label: skills.SourceCore, FS: bundled.FS(), Path: "bundled"}}, box, nil)
+	library, err := skills.LoadWith([]skills.Source{
+		{Label: skills.SourceProject, FS: fstest.MapFS{
+			"greet/SKILL.md":   {Data: []byte("---\nname: greet\ndescription: a skill for tests\n---\nGreet in French.\n"), Mode: 0o644},
+			"greet/skill.yaml": {Data: []byte("llm: {provider: claude}\n"), Mode: 0o644},
+		}, Path: "test"},
+		{Label: skills.SourceCore, FS: bundled.FS(), Path: "bundled"},
+	}, box, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return engineRig(t, rig.Options{Adjust: func(c *executor.Config) {
-		c.Skills, c.Models = library, true
+		c.Skills, c.Models, c.Audit = library, true, log
 		c.Services = []service.Service{models, tools.New(tools.Options{Box: box, Skills: library, Log: log})}
 	}})
 }
@@ -131,6 +171,15 @@ func TestAgent(t *testing.T) {
 	log := &kept{}
 	r := modelRig(t, model.URL, log)
 	t.Run("three turns", func(t *testing.T) { checkTurns(t, r, model, log) })
+	t.Run("another provider", func(t *testing.T) {
+		got := ask(t.Context(), r, request("greet", 60), nil)
+		if got.answer.Error != nil || got.data(t) != "Bonjour" {
+			t.Errorf("got %+v", got.answer)
+		}
+		if last := model.seen[len(model.seen)-1]; !strings.Contains(last, "Greet in French.") || model.keys[len(model.keys)-1] != "Bearer "+modelKey {
+			t.Errorf("it was asked %s", last)
+		}
+	})
 	t.Run("too many turns", func(t *testing.T) {
 		model.turns, model.seen = [][]string{uses("time", `{}`)}, nil
 		e := ask(t.Context(), r, question(), nil).answer.Error
@@ -173,7 +222,7 @@ func checkTurns(t *testing.T, r *rig.Rig, model *recital, log *kept) {
 			t.Errorf("request %d came with %q", i, model.keys[i])
 		}
 	}
-	checkAudit(t, log, map[string]int{"llm.request": 3, "tool.call": 2})
+	checkAudit(t, log, map[string]int{"llm.request": 3, "tool.call": 2, "agent.turn": 3})
 	if told, err := json.Marshal([]any{got.events, got.answer}); err != nil || strings.Contains(string(told), modelKey) {
 		t.Errorf("the key is in what the caller got (%v)", err)
 	}

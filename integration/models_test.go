@@ -24,12 +24,14 @@ import (
 	"github.com/hotcell/hotcell/internal/llm"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/testutil"
+	"github.com/hotcell/hotcell/sandbox/warm"
 )
 
 // The keys that must stay outside, and the token that no cell has.
 const (
 	openAIKey    = "sk-real-openai-0123456789abcdef"
 	anthropicKey = "sk-real-anthropic-0123456789abcdef"
+	callersKey   = "sk-callers-own-0123456789abcdef"
 	foreignToken = "hc-0123456789abcdef0123456789abcdef"
 )
 
@@ -50,7 +52,11 @@ func newUpstream(t *testing.T) *upstream {
 func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	wrong := ""
-	if r.Header.Get("Authorization") != "Bearer "+openAIKey && r.Header.Get("X-Api-Key") != anthropicKey {
+	switch key := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key"); key {
+	case "Bearer " + openAIKey, anthropicKey:
+	case "Bearer " + callersKey:
+		wrong = " with the caller's key"
+	default:
 		wrong = " without its key"
 	}
 	if strings.Contains(fmt.Sprint(r.Header, string(body)), "hc-") {
@@ -233,5 +239,35 @@ func TestWhatACallWasNotGranted(t *testing.T) {
 		if strings.Contains(text, openAIKey) {
 			t.Errorf("the key came in: %s", text)
 		}
+	}
+}
+
+// A caller's own key serves that call alone, at an approved provider; nobody else's is one.
+func TestACallersOwnKey(t *testing.T) {
+	u := newUpstream(t)
+	b := models(t, u)
+	r := newRig(t, rig.Options{
+		Skills: sdkSkill(t, "asker", "llm: {provider: openai}\n"),
+		Adjust: func(c *executor.Config) { c.Services, c.Models = []service.Service{b}, true },
+		Warm:   warm.Options{Max: 1},
+	})
+	for _, provider := range []string{"openai", "", "another"} {
+		q := sdkCall("asker", map[string]any{"client": "openai", "model": "small"})
+		if provider != "" {
+			q.LLMOverride = &a2e.LLMConfig{ProviderName: provider, ProviderCredentials: map[string]any{"api_key": callersKey}}
+		}
+		got := ask(t.Context(), r, q, nil)
+		if refused := got.answer.Error != nil; refused != (provider == "another") || refused && got.answer.Error.Code != a2e.Unauthorized {
+			t.Errorf("provider %q: %v", provider, got.answer.Error)
+		}
+		if strings.Contains(fmt.Sprintf("%+v %v", got.answer, got.events), callersKey) {
+			t.Errorf("provider %q: the key came back", provider)
+		}
+	}
+	const path = "/v1/chat/completions"
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if d := cmp.Diff([]string{path + " with the caller's key", path + " with the caller's key", path, path}, u.seen); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -3,6 +3,7 @@ package integration
 import (
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -13,6 +14,7 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/testutil"
+	"github.com/hotcell/hotcell/sandbox/warm"
 )
 
 // chapters uses everything that the module for Python has.
@@ -107,6 +109,37 @@ func TestTheExampleWithTools(t *testing.T) {
 	}
 }
 
+// A skill that is started ahead of its call has the gate's address, and may use it from then on.
+func TestToolsOfASkillThatWaits(t *testing.T) {
+	const script = `import hotcell
+early = "granted"
+try:
+    hotcell.tool("time")
+except hotcell.ToolError as e:
+    early = e.code
+n = hotcell.arguments()["n"]
+hotcell.result([early, hotcell.tool("calculator", expression=f"{n}*{n}")["result"]])
+`
+	r := newRoomyToolRig(t, audit.Nobody, 4, rig.Options{Warm: warm.Options{Max: 1}},
+		rig.PythonSkill("eager", "tools: [calculator, time]\nrun: {script: main.py, prestart: true}\n", script))
+	for _, n := range []int{3, 4} {
+		req := request("eager", 60)
+		req.Arguments = map[string]any{"n": n}
+		got := ask(t.Context(), r, req, nil)
+		if got.answer.Error != nil {
+			t.Fatal(got.answer.Error)
+		}
+		data := got.data(t).([]any)
+		if data[1] != strconv.Itoa(n*n) {
+			t.Errorf("%d: %v", n, data)
+		}
+		if early := data[0]; early != "granted" && early != "permission_denied" { // as the lease came before or after it
+			t.Errorf("before its lease the skill was told %v", early)
+		}
+		awaitWaiting(t, r, "eager")
+	}
+}
+
 // down calls the next skill of a chain and hands on what that says.
 const down = `import hotcell
 next = hotcell.arguments().get("next", [])
@@ -123,7 +156,7 @@ func TestChainsOfSkillsInCells(t *testing.T) {
 	} {
 		folders = append(folders, rig.PythonSkill(name, yaml, down))
 	}
-	r := newRoomyToolRig(t, audit.Nobody, 4, folders...)
+	r := newRoomyToolRig(t, audit.Nobody, 4, rig.Options{}, folders...)
 	for way, want := range map[string]string{
 		"b c d":   "bottom",
 		"b c d e": "permission_denied: a → b → c → d → e: calls may be nested 3 deep",

@@ -74,11 +74,11 @@ func (d *diary) Write(e audit.Entry) {
 // newToolRig is a rig with one cell, whose skills may use tools.
 func newToolRig(t *testing.T, kept audit.Log, folders ...fstest.MapFS) *rig.Rig {
 	t.Helper()
-	return newRoomyToolRig(t, kept, 1, folders...)
+	return newRoomyToolRig(t, kept, 1, rig.Options{}, folders...)
 }
 
-// newRoomyToolRig has more cells.
-func newRoomyToolRig(t *testing.T, kept audit.Log, cells int, folders ...fstest.MapFS) *rig.Rig {
+// newRoomyToolRig has more cells, and whatever else a test needs.
+func newRoomyToolRig(t *testing.T, kept audit.Log, cells int, opts rig.Options, folders ...fstest.MapFS) *rig.Rig {
 	t.Helper()
 	box := tools.NewBox(tools.BoxOptions{})
 	t.Cleanup(box.Close)
@@ -90,9 +90,10 @@ func newRoomyToolRig(t *testing.T, kept audit.Log, cells int, folders ...fstest.
 	gate := tools.New(tools.Options{Box: box, Skills: lib, Log: kept, Calls: func(ctx context.Context, who a2e.Caller, req *a2e.CallRequest) *a2e.CallResponse {
 		return r.Call(ctx, who, req, nil)
 	}})
-	r = newRig(t, rig.Options{Adjust: func(c *executor.Config) {
+	opts.Adjust = func(c *executor.Config) {
 		c.Skills, c.Services, c.MaxCells = lib, []service.Service{gate}, cells
-	}})
+	}
+	r = newRig(t, opts)
 	return r
 }
 

@@ -116,7 +116,7 @@ async def main():
     return sum(await asyncio.gather(*(one(i) for i in range(100))))
 intact = asyncio.run(main())
 print(json.dumps({"intact": intact, "interfaces": sorted(os.listdir("/sys/class/net")) if os.path.isdir("/sys/class/net") else ["lo"],
-    "word": open("/run/hotcell/secrets/WORD").read(), "lease": json.load(open("/run/hotcell/lease.json"))}))
+    "word": open("/run/hotcell/secrets/WORD").read() == "open sesame", "lease": json.load(open("/run/hotcell/lease.json"))}))
 `
 
 // early asks before there is a call, and again in it.
@@ -166,7 +166,7 @@ func crowded(t *testing.T, r *rig.Rig) {
 		t.Fatal(got.answer.Error)
 	}
 	want := map[string]any{
-		"intact": 100.0, "interfaces": []any{"lo"}, "word": "open sesame", "lease": map[string]any{"type": wall.TypeLease},
+		"intact": 100.0, "interfaces": []any{"lo"}, "word": true, "lease": map[string]any{"type": wall.TypeLease},
 	}
 	if d := cmp.Diff(want, got.data(t)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

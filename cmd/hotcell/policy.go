@@ -26,7 +26,7 @@ func (a *app) policyCmd() *cobra.Command {
 	}
 	explain.Flags().StringVar(&timeout, "timeout", "", "as the call would ask for: `30s`")
 	explain.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	explain.Flags().BoolVar(&spec, "spec", false, "print the OCI runtime-spec that a cell gets")
+	explain.Flags().BoolVar(&spec, "spec", false, "print the OCI runtime-spec that a cell gets, but for the ports and variables of what is granted outside of it")
 	c.AddCommand(explain)
 	return c
 }
@@ -37,6 +37,7 @@ type explained struct {
 	Status  skills.Status     `json:"status"`
 	Why     string            `json:"why,omitempty"`
 	Image   string            `json:"image"`
+	Granted granted           `json:"granted"`
 	Choices []policies.Choice `json:"choices"`
 	Clamps  []policies.Clamp  `json:"clamps"`
 }
@@ -71,11 +72,11 @@ func (a *app) explain(name, timeout string, asJSON, spec bool) error {
 		return a.printSpec(skill, effective, image)
 	case asJSON:
 		err = a.printJSON(explained{
-			skill.Name, skill.Status, skill.BlockedWhy, image,
+			skill.Name, skill.Status, skill.BlockedWhy, image, grants(cfg, skill, effective),
 			append([]policies.Choice{}, effective.Choices...), append([]policies.Clamp{}, effective.Clamps...),
 		})
 	default:
-		err = a.printExplained(skill, image, effective)
+		err = a.printExplained(skill, image, grants(cfg, skill, effective), effective)
 	}
 	if err == nil && blocked {
 		return silent(exitFailed)
@@ -85,12 +86,15 @@ func (a *app) explain(name, timeout string, asJSON, spec bool) error {
 
 // printExplained writes the table of what a call gets. A blocked skill gets nothing: what it asks for is shown where it can
 // be worked out.
-func (a *app) printExplained(skill *skills.Skill, image string, effective policies.Effective) error {
+func (a *app) printExplained(skill *skills.Skill, image string, g granted, effective policies.Effective) error {
 	status := ""
 	if skill.Status != skills.Published {
 		status = statusText(skill)
 	}
-	facts(a.out, [][2]string{{"skill", oneLine(skill.Name, 80)}, {"status", status}, {"image", oneLine(image, 300)}})
+	facts(a.out, [][2]string{
+		{"skill", oneLine(skill.Name, 80)}, {"status", status}, {"image", oneLine(image, 300)},
+		{"model", oneLine(g.Model, 400)}, {"secrets", oneLine(g.Secrets, 400)},
+	})
 	if len(effective.Choices) == 0 {
 		return nil
 	}

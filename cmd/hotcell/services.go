@@ -43,6 +43,12 @@ func toolbox(cfg *config.Config, log *slog.Logger) *tools.Box {
 	}})
 }
 
+func newBroker(cfg *config.Config, kept audit.Log) (*broker.Broker, error) {
+	return broker.New(broker.Options{
+		Providers: cfg.LLM.Providers, BaseURLs: cfg.LLM.BaseURLs, Credentials: references(cfg), Log: kept,
+	})
+}
+
 // outside is what calls may use outside of their cells.
 type outside struct {
 	services []service.Service
@@ -53,9 +59,7 @@ type outside struct {
 // openOutside wires the services. What asks other parties comes last: a call that is refused anyway bothers none of them.
 func openOutside(cfg *config.Config, lib skills.Catalog, box *tools.Box, log *slog.Logger, kept audit.Log) (*outside, error) {
 	refs := references(cfg)
-	models, err := broker.New(broker.Options{
-		Providers: cfg.LLM.Providers, BaseURLs: cfg.LLM.BaseURLs, Credentials: refs, Log: kept,
-	})
+	models, err := newBroker(cfg, kept)
 	if err != nil {
 		return nil, err
 	}

@@ -128,39 +128,45 @@ func (b *bench) daemonMemory(ctx context.Context) (err error) {
 	if err := b.looked(rssServed, pid, "VmRSS", 0); err != nil {
 		return err
 	}
-	for _, f := range []struct {
-		row   string
-		flood func() error
-	}{
-		{rssFlood, func() error {
-			for range b.fewer(32) { // of 32 MiB
-				if err := d.well(ctx, floodSkill); err != nil {
-					return err
-				}
-			}
-			return nil
-		}},
-		{rssOver, func() error {
-			refused, err := d.ask(ctx, overSkill)
-			if err == nil && (refused == nil || refused.Reason() != a2e.ReasonOutputLimit) {
-				err = fmt.Errorf("a flood of 1 GiB ended with %v", refused)
-			}
-			return err
-		}},
-	} {
-		b.say("memory: %s", f.row)
-		before, err := forgetPeak(pid)
-		if err != nil {
-			return err
-		}
-		if err := f.flood(); err != nil {
-			return err
-		}
-		if err := b.looked(f.row, pid, "VmHWM", before); err != nil {
+	return errors.Join(
+		b.peak(rssFlood, pid, func() error { return d.flood(ctx, b.fewer(32)) }),
+		b.peak(rssOver, pid, func() error { return d.overflow(ctx) }),
+	)
+}
+
+// peak adds a row of how much more memory a process held at most while something happened than before.
+func (b *bench) peak(row string, pid int, happen func() error) error {
+	if !b.wants("memory", row) {
+		return nil
+	}
+	b.say("memory: %s", row)
+	before, err := forgetPeak(pid)
+	if err != nil {
+		return err
+	}
+	if err := happen(); err != nil {
+		return err
+	}
+	return b.looked(row, pid, "VmHWM", before)
+}
+
+// flood makes so many calls that relay 32 MiB each.
+func (d *daemon) flood(ctx context.Context, times int) error {
+	for range times {
+		if err := d.well(ctx, floodSkill); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// overflow makes a call that prints more than it may.
+func (d *daemon) overflow(ctx context.Context) error {
+	refused, err := d.ask(ctx, overSkill)
+	if err == nil && (refused == nil || refused.Reason() != a2e.ReasonOutputLimit) {
+		err = fmt.Errorf("a flood of 1 GiB ended with %v", refused)
+	}
+	return err
 }
 
 // fewer is how many are enough in a short run.

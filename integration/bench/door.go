@@ -33,41 +33,38 @@ func doorSection(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
+	defer func() { _ = u.close() }()
 	host, err := a2ehost.New(a2ehost.Options{Handler: u})
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(ctx)
 	var serving sync.WaitGroup
+	defer serving.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	socket, endSocket, err := dialHost(ctx, host, filepath.Join(dir, "s"), &serving)
 	if err != nil {
-		stop()
 		return err
 	}
+	defer endSocket()
 	pipes, endPipes, err := pipeHost(ctx, host, &serving)
 	if err != nil {
-		endSocket()
-		stop()
 		return err
 	}
-	defer func() {
-		endSocket()
-		endPipes()
-		stop()
-		serving.Wait()
-		_ = u.close()
-	}()
-	calm := func(call func(context.Context) (timing, error)) func(context.Context) (timing, error) {
-		return func(ctx context.Context) (timing, error) {
-			t, err := call(ctx)
-			return t, errors.Join(err, rest(ctx, time.Millisecond))
-		}
-	}
+	defer endPipes()
 	return b.race(ctx, "doors", 5*b.rounds, []contender{
-		{inProcess, calm(func(ctx context.Context) (timing, error) { return u.call(ctx, 0) })},
-		{overSocket, calm(socket.call)},
-		{overStdio, calm(pipes.call)},
+		{inProcess, calmly(func(ctx context.Context) (timing, error) { return u.call(ctx, 0) })},
+		{overSocket, calmly(socket.call)},
+		{overStdio, calmly(pipes.call)},
 	})
+}
+
+// calmly lets a call's journal come to rest after it.
+func calmly(call func(context.Context) (timing, error)) func(context.Context) (timing, error) {
+	return func(ctx context.Context) (timing, error) {
+		t, err := call(ctx)
+		return t, errors.Join(err, rest(ctx, time.Millisecond))
+	}
 }
 
 // session is the caller's end of one.

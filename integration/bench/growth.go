@@ -17,19 +17,17 @@ func historyRow(n int) string { return fmt.Sprintf("fake cells, %d calls in the 
 func skillsRow(n int) string  { return fmt.Sprintf("fake cells, %d skills", n) }
 
 // growthSection measures what a call costs with more and more behind it. Cells are the fake driver's, in this process, so
-// that nothing hides hotcell's own share; supervisor and journal are real. A journal grows while it is measured: by one
-// call a sample.
+// that nothing hides hotcell's own share; supervisor and journal are real. A journal grows while it is measured, by one
+// call a round, so there are few rounds of these.
 func growthSection(ctx context.Context, b *bench) error {
-	samples := 5 * b.rounds
 	supers := map[string]*unreal{}
 	defer func() {
 		for _, u := range supers {
 			_ = u.close()
 		}
 	}()
-	var all []contender
-	add := func(name string, skills, history int) {
-		all = append(all, contender{name, func(ctx context.Context) (timing, error) {
+	grown := func(name string, skills, history int) contender {
+		return contender{name, func(ctx context.Context) (timing, error) {
 			if supers[name] == nil {
 				u, err := b.grown(ctx, skills, history)
 				if err != nil {
@@ -39,15 +37,16 @@ func growthSection(ctx context.Context, b *bench) error {
 			}
 			t, err := supers[name].call(ctx, skills-1)
 			return t, errors.Join(err, rest(ctx, time.Millisecond)) // its journal comes to rest
-		}})
+		}}
 	}
+	var longer, wider []contender
 	for _, n := range histories {
-		add(historyRow(n), 1, n)
+		longer = append(longer, grown(historyRow(n), 1, n))
 	}
 	for _, n := range skillSets {
-		add(skillsRow(n), n, 0)
+		wider = append(wider, grown(skillsRow(n), n, 0))
 	}
-	return b.race(ctx, "growth", samples, all)
+	return errors.Join(b.race(ctx, "growth", b.rounds, longer), b.race(ctx, "growth", 5*b.rounds, wider))
 }
 
 // grown is a supervisor with so many skills that has served so many calls.

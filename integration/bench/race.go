@@ -35,23 +35,20 @@ func (b *bench) race(ctx context.Context, section string, rounds int, all []cont
 		}
 	}
 	samples := map[string][]timing{}
-	for round := 0; round <= rounds && len(running) > 0; round++ {
+	for round := 0; round <= rounds && len(running) > 0 && ctx.Err() == nil; round++ {
 		if rounds < 20 || round%(rounds/10) == 0 {
 			b.say("%s, round %d of %d", section, round, rounds)
 		}
 		still := running[:0:0]
 		for _, c := range running {
 			t, err := bounded(ctx, c)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
+			if err != nil && ctx.Err() == nil {
 				b.out(section, c.name, round, err)
 				delete(samples, c.name)
 				continue
 			}
 			still = append(still, c)
-			if round > 0 {
+			if round > 0 && err == nil {
 				samples[c.name] = append(samples[c.name], t)
 			}
 		}
@@ -60,7 +57,7 @@ func (b *bench) race(ctx context.Context, section string, rounds int, all []cont
 	for _, c := range running {
 		b.report.timed(section, c.name, samples[c.name])
 	}
-	return nil
+	return ctx.Err()
 }
 
 // out notes why a contender takes no part any more.

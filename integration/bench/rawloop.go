@@ -5,17 +5,19 @@ import (
 	"errors"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // rawLoop serves calls with started processes and nothing else. It works as hotcell does: a call that finds a process that
-// waits takes it, one that finds none starts its own; one goroutine starts the next ones ahead, as
-// many as hotcell had waiting; what has served is removed in the background, and each caller has at most one removal
-// outstanding.
+// waits takes it, one that finds none starts its own; one goroutine starts the next ones ahead, as many as hotcell had
+// waiting, and gives way to calls that start their own, for two seconds at most; what has served is removed in the
+// background, and each caller has at most one removal outstanding.
 type rawLoop struct {
 	start starter
 	stock int
-	ahead chan *peer // nil: nothing is started ahead
+	cold  atomic.Int64 // calls that start a process of their own
+	ahead chan *peer   // nil: nothing is started ahead
 	room  chan struct{}
 	stop  context.CancelFunc
 
@@ -72,6 +74,7 @@ func (r *rawLoop) fill(ctx context.Context) {
 				return
 			case <-r.room:
 			}
+			r.giveWay(filling)
 			p, err := r.start(ctx)
 			if err == nil {
 				err = p.ready(ctx)
@@ -112,8 +115,16 @@ func (r *rawLoop) take(ctx context.Context) (*peer, error) {
 		r.room <- struct{}{}
 		return p, nil
 	default:
+		r.cold.Add(1)
+		defer r.cold.Add(-1)
 		return r.start(ctx)
 	}
+}
+
+// giveWay waits as long as calls start processes of their own.
+func (r *rawLoop) giveWay(ctx context.Context) {
+	began := time.Now()
+	_ = await(ctx, func() bool { return r.cold.Load() == 0 || time.Since(began) > 2*time.Second }) // or until it is drained
 }
 
 // clean removes what was started ahead in vain.

@@ -12,6 +12,19 @@ import (
 	"sync/atomic"
 )
 
+// rawGroup is the control group around all that runs under runc without hotcell.
+const rawGroup = "hotcell-bench"
+
+// removeGroups removes it where it is empty: with cgroup v1 there is one for each controller.
+func removeGroups() {
+	for _, pattern := range []string{"/sys/fs/cgroup/" + rawGroup, "/sys/fs/cgroup/*/" + rawGroup} {
+		found, _ := filepath.Glob(pattern) // it fails for bad patterns alone
+		for _, dir := range found {
+			_ = os.Remove(dir) // another run may be in it
+		}
+	}
+}
+
 // bundles starts `runc run` on copies of the bundle that hotcell makes for a cell of a skill, without what hotcell puts
 // around it.
 func (y *yard) bundles(skill string) starter {
@@ -71,6 +84,6 @@ func personal(form []byte, name string) []byte {
 		} `json:"linux"`
 	}
 	_ = json.Unmarshal(form, &spec) // the driver wrote it
-	text := strings.ReplaceAll(string(form), spec.Linux.CgroupsPath, "/hotcell-bench/"+name)
+	text := strings.ReplaceAll(string(form), spec.Linux.CgroupsPath, "/"+rawGroup+"/"+name)
 	return []byte(strings.ReplaceAll(text, fmt.Sprint(spec.Process.User.UID), nextUser()))
 }

@@ -82,7 +82,26 @@ func supervise(ctx context.Context, args []string, stdin io.Reader, stdout io.Wr
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer hangUp()
-	steps := map[string]func() error{
+	steps := s.steps(ctx, &running)
+	for lines := bufio.NewScanner(stdin); lines.Scan(); {
+		if err := errors.Join(steps[lines.Text()](), rest(ctx, time.Second)); err != nil {
+			return err
+		}
+		debug.FreeOSMemory()
+		held, err := memory(os.Getpid(), "RssAnon")
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(stdout, held); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// steps are what the child is told to do.
+func (s *site) steps(ctx context.Context, running *sync.WaitGroup) map[string]func() error {
+	return map[string]func() error{
 		"empty": func() error { // after as many calls as will be, so that what stays is there
 			if err := s.holdSome(ctx, crowd); err != nil {
 				return err
@@ -96,29 +115,12 @@ func supervise(ctx context.Context, args []string, stdin io.Reader, stdout io.Wr
 			return await(ctx, func() bool { return s.busy.Load() == 0 && len(s.Pool.Waiting(names[holdSkill])) == crowd })
 		},
 		"run": func() error {
-			if err := s.hold(ctx, crowd, &running); err != nil {
+			if err := s.hold(ctx, crowd, running); err != nil {
 				return err
 			}
 			return await(ctx, func() bool { return len(s.Pool.Waiting(names[holdSkill])) == crowd })
 		},
 	}
-	for lines := bufio.NewScanner(stdin); lines.Scan(); {
-		if err := steps[lines.Text()](); err != nil {
-			return err
-		}
-		if err := rest(ctx, time.Second); err != nil {
-			return err
-		}
-		debug.FreeOSMemory()
-		held, err := memory(os.Getpid(), "RssAnon")
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(stdout, held); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // holdSome makes so many calls at a time and ends them once all run.

@@ -42,9 +42,9 @@ func (r *report) panels() (all []panel) {
 			all = append(all, p)
 		}
 	}
-	any := func(string) bool { return true }
-	add("A call whose cell waits: first event, p50", unitMS, "warm", firstEvent, any)
-	add("A call in a cell of its own: first event, p50", unitMS, "cold", firstEvent, any)
+	each := func(string) bool { return true }
+	add("A call whose cell waits: first event, p50", unitMS, "warm", firstEvent, each)
+	add("A call in a cell of its own: first event, p50", unitMS, "cold", firstEvent, each)
 	for _, l := range loads() {
 		add("Sustained calls: "+l.name, unitCalls, "throughput", "", func(name string) bool { return strings.Contains(name, l.name+",") })
 	}

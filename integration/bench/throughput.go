@@ -40,40 +40,55 @@ func (b *bench) calls(at int) int {
 	return max(16, 2*at)
 }
 
-// throughputSection lets hotcell and the raw loop take turns, at each number of callers, three times over.
-func throughputSection(ctx context.Context, b *bench) error {
-	figures, order := map[string][]float64{}, []string{}
-	for pass := range passes(b.short) {
-		for _, at := range parallel {
-			for _, l := range loads() {
-				for _, side := range []struct {
-					name string
-					load func() (work, error)
-				}{{l.at(at), func() (work, error) { return b.served(l) }}, {l.rawAt(at), func() (work, error) { return b.loop(l, at) }}} {
-					if !b.wants("throughput", side.name) {
-						continue
-					}
-					b.say("throughput, pass %d: %s", pass+1, side.name)
-					rate, err := b.pace(ctx, side.load, at)
-					if ctx.Err() != nil {
-						return ctx.Err()
-					}
-					if err != nil {
-						b.out("throughput", side.name, pass, err)
-						continue
-					}
-					if figures[side.name] == nil {
-						order = append(order, side.name)
-					}
-					figures[side.name] = append(figures[side.name], rate)
+// turn is one side of a load with so many callers.
+type turn struct {
+	name string
+	at   int
+	work func() (work, error)
+}
+
+// turns are all that are wanted, hotcell and the raw loop next to one another.
+func (b *bench) turns() (all []turn) {
+	for _, at := range parallel {
+		for _, l := range loads() {
+			for _, t := range []turn{
+				{l.at(at), at, func() (work, error) { return b.served(l) }},
+				{l.rawAt(at), at, func() (work, error) { return b.loop(l, at) }},
+			} {
+				if b.wants("throughput", t.name) {
+					all = append(all, t)
 				}
 			}
 		}
 	}
-	for _, name := range order {
-		b.report.add("throughput", name, unitCalls, figures[name]...)
+	return all
+}
+
+// throughputSection lets all take turns, three times over.
+func throughputSection(ctx context.Context, b *bench) error {
+	turns, figures := b.turns(), map[string][]float64{}
+	for pass := range passes(b.short) {
+		for _, t := range turns {
+			if ctx.Err() != nil {
+				break
+			}
+			b.say("throughput, pass %d: %s", pass+1, t.name)
+			rate, err := b.pace(ctx, t.work, t.at)
+			switch {
+			case ctx.Err() != nil:
+			case err != nil:
+				b.out("throughput", t.name, pass, err)
+			default:
+				figures[t.name] = append(figures[t.name], rate)
+			}
+		}
 	}
-	return nil
+	for _, t := range turns {
+		if figures[t.name] != nil {
+			b.report.add("throughput", t.name, unitCalls, figures[t.name]...)
+		}
+	}
+	return ctx.Err()
 }
 
 func passes(short bool) int {

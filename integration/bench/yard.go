@@ -167,6 +167,7 @@ func (y *yard) close() (err error) {
 	if y.engine != nil {
 		err = errors.Join(err, y.engine.cli.Close())
 	}
+	removeGroups()
 	for _, dir := range y.folders {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}

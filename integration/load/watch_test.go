@@ -98,6 +98,7 @@ func (l *load) judge(f figures, long time.Duration) {
 	first, last := l.rate(long)
 	fmt.Printf("soak: load for %v: %d calls, %d wrong, %d sent away at the end, %.1f calls/s in the first minute, %.1f in the last; memory %d KiB after a minute, %d KiB at the end; "+
 		"at most %d cells at once, %d of them waiting\n", long, l.done.Load(), l.wrong, l.away.Load(), first, last, f.settled>>10, f.end>>10, f.mostCells, f.mostWaiting)
+	fmt.Printf("soak: calls/s by tenths of the time: %s\n", l.tenths(long))
 	if last < 0.9*first {
 		l.t.Errorf("%.1f calls/s in the last minute, %.1f in the first: want nine tenths of it", last, first)
 	}
@@ -127,6 +128,20 @@ func (l *load) rate(long time.Duration) (first, last float64) {
 		return n / float64(len(some))
 	}
 	return sum(all[:span]), sum(all[len(all)-span:])
+}
+
+// tenths are the calls a second in each tenth of the time.
+func (l *load) tenths(long time.Duration) string {
+	var all []string
+	step := max(1, int(long/time.Second)/10)
+	for part := range slices.Chunk(l.seconds[:min(len(l.seconds), 10*step)], step) {
+		n := 0
+		for _, v := range part {
+			n += v
+		}
+		all = append(all, fmt.Sprintf("%.1f", float64(n)/float64(len(part))))
+	}
+	return strings.Join(all, " ")
 }
 
 // fairness is how far a tenant's share of the calls may be from an equal one, for tenants that always have callers queued.

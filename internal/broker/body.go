@@ -16,8 +16,10 @@ import (
 const (
 	maxBody  = 8 << 20 // bytes
 	maxDepth = 64
-	maxItems = 512 << 10 // keys and values, of which each costs memory
-	maxModel = 128       // bytes of a model's name
+	// largeBody is what many bodies may have that are parsed at once.
+	largeBody = 256 << 10
+	maxItems  = 512 << 10 // keys and values, of which each costs memory
+	maxModel  = 128       // bytes of a model's name
 )
 
 // request is the body of a request: what was checked, and nothing else is what goes to the provider.
@@ -63,7 +65,7 @@ func parseRequest(data []byte, rt *route) (*request, *refusal) {
 }
 
 func (q *request) read(rt *route) error {
-	if err := q.take("model", &q.model); err != nil || q.model == "" || len(q.model) > maxModel {
+	if err := q.take("model", &q.model); err != nil || q.model == "" || len(q.model) > maxModel || strings.ContainsRune(q.model, utf8.RuneError) {
 		return fmt.Errorf("model: expected a name of at most %d bytes", maxModel)
 	}
 	if err := q.take("stream", &q.stream); err != nil {
@@ -83,7 +85,7 @@ func (q *request) read(rt *route) error {
 		q.output = max(q.output, most)
 	}
 	q.output *= max(n, 1)
-	return q.refuseRemote()
+	return q.refuseRemote(rt)
 }
 
 // take decodes a field that may be absent or null.

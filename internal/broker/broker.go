@@ -35,6 +35,7 @@ type Broker struct {
 	credentials Credentials
 	log         audit.Log
 	transport   http.RoundTripper
+	large       chan struct{} // bodies beyond largeBody that are parsed at once
 }
 
 var _ service.Service = (*Broker)(nil)
@@ -47,7 +48,7 @@ type upstream struct {
 
 // New makes a broker. The error names a provider or an address that cannot be used.
 func New(o Options) (*Broker, error) {
-	b := &Broker{credentials: o.Credentials, log: o.Log, transport: o.Transport}
+	b := &Broker{credentials: o.Credentials, log: o.Log, transport: o.Transport, large: make(chan struct{}, 2)}
 	if b.log == nil {
 		b.log = audit.Nobody
 	}

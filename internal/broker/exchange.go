@@ -17,11 +17,13 @@ type exchange struct {
 	ctx       context.Context // ends with the request, the connection and the call
 	route     *route
 	q         *request
+	body      []byte // what goes to the provider
 	key       string
 	forms     [][]byte
 	used      usage
 	looksLike int64 // tokens of the answer, by its size
 	rec       record
+	cut       bool // the answer is not there to its end, so that nobody knows what it cost
 	abort     bool // the answer broke off: so must what the cell sees
 }
 
@@ -76,7 +78,7 @@ func (x *exchange) read() *refusal {
 	if refused != nil {
 		return refused
 	}
-	if x.q, refused = parseRequest(data, x.route); refused != nil {
+	if refused := x.parse(data); refused != nil {
 		return refused
 	}
 	if !x.g.plan.allows(x.q.model) {
@@ -86,12 +88,28 @@ func (x *exchange) read() *refusal {
 	return nil
 }
 
+// parse checks a body and makes of it what goes to the provider. Large ones wait for each other, whichever call they are of:
+// parsed they take many times their size.
+func (x *exchange) parse(data []byte) (refused *refusal) {
+	if len(data) > largeBody {
+		select {
+		case x.g.broker.large <- struct{}{}:
+			defer func() { <-x.g.broker.large }()
+		case <-x.ctx.Done():
+			return forbid("ended", "the call or the connection has ended")
+		}
+	}
+	if x.q, refused = parseRequest(data, x.route); refused != nil {
+		return refused
+	}
+	x.body, refused = x.q.bytes(x.route)
+	x.q.fields = nil
+	return refused
+}
+
 // ask sends the request and passes the answer on. What was held back for it is settled in any case.
 func (x *exchange) ask(held *hold) *refusal {
-	body, refused := x.q.bytes(x.route)
-	if refused == nil {
-		refused = x.count(int64(len(body)))
-	}
+	refused := x.count(int64(len(x.body)))
 	if refused == nil {
 		refused = x.unlock()
 	}
@@ -99,26 +117,26 @@ func (x *exchange) ask(held *hold) *refusal {
 		held.settle(usage{}, true)
 		return refused
 	}
-	resp, refused := x.send(body)
+	resp, refused := x.send(x.body)
 	if refused != nil {
 		x.settle(held, refused.reason == "ended", refused.reason != "ended")
 		return refused
 	}
 	defer resp.Body.Close()
 	refused = x.answer(resp)
-	x.settle(held, refused != nil && !x.used.known(), resp.StatusCode >= http.StatusMultipleChoices)
+	x.settle(held, (refused != nil || x.cut) && !x.used.known(), resp.StatusCode >= http.StatusMultipleChoices)
 	return refused
 }
 
-// settle replaces what was held back. A request that the cell or the call broke off before there was an answer has cost
-// what nobody knows: all that was held back counts.
+// settle replaces what was held back. A request that was broken off before the provider said what it used has cost what
+// nobody knows, thoughts above all that no stream shows: all that was held back counts, and more where more came.
 func (x *exchange) settle(held *hold, lost, refused bool) {
 	if !x.route.generates || refused {
 		held.settle(usage{}, refused)
 		return
 	}
 	if lost {
-		x.used = usage{in: held.in, out: held.out, guessed: true}
+		x.used = usage{in: max(x.used.in, held.in), out: max(x.used.out, held.out), guessed: true, partial: true}
 	}
 	x.used.guess(held, x.looksLike)
 	held.settle(x.used, false)

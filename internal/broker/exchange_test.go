@@ -85,6 +85,7 @@ func TestRefusals(t *testing.T) {
 		"two tokens":            {func(q *http.Request) { q.Header.Add("Authorization", "Bearer x") }, "", "", 403, "token"},
 		"another model":         {nil, "", `{"model":"huge"}`, 403, "model"},
 		"a pattern as model":    {nil, "", `{"model":"*"}`, 403, "model"},
+		"half a letter":         {nil, "", `{"model":"big-\ud800"}`, 400, "body"},
 		"model in other case":   {nil, "", `{"model":"Small"}`, 403, "model"},
 		"another path":          {nil, "/v1/files", chatBody, 403, "endpoint"},
 		"the provider's root":   {nil, "/", chatBody, 403, "endpoint"},
@@ -121,6 +122,17 @@ func TestRefusals(t *testing.T) {
 		"search at provider":    {nil, "/v1/responses", `{"model":"small","tools":[{"type":"web_search"}]}`, 400, "body"},
 		"search in chats":       {nil, "", `{"model":"small","web_search_options":{}}`, 400, "body"},
 		"remote tools":          {nil, "/v1/responses", `{"model":"small","tools":[{"type":"mcp","server_url":"https://x"}]}`, 400, "body"},
+		"remote tools, hidden":  {nil, "/v1/responses", `{"model":"small","tools":[{"type":"mcp","server_url":"https://x","Type":"function"}]}`, 400, "body"},
+		"a tool of no type":     {nil, "", `{"model":"small","tools":[{"google_search":{}}]}`, 400, "body"},
+		"a tool that is null":   {nil, "", `{"model":"small","tools":[null]}`, 400, "body"},
+		"recording by address":  {nil, "", `{"model":"small","messages":[{"content":[{"type":"audio_url","audio_url":{"url":"https://x"}}]}]}`, 400, "body"},
+		"picture in other case": {nil, "", `{"model":"small","messages":[{"content":[{"type":"image_url","Image_URL":{"Url":"https://x"}}]}]}`, 400, "body"},
+		"document by address":   {nil, "", `{"model":"small","messages":[{"content":[{"type":"file","file":{"file_id":"https://x"}}]}]}`, 400, "body"},
+		"pictures to embed":     {nil, "/v1/embeddings", `{"model":"small","input":[{"image":"https://x"}]}`, 400, "body"},
+		"search by a key":       {nil, "", `{"model":"small","search_parameters":{"mode":"on"}}`, 400, "body"},
+		"another preset":        {nil, "", `{"model":"small","preset":"x"}`, 400, "body"},
+		"other credentials":     {nil, "", `{"model":"small","Vertex_credentials":"x"}`, 400, "body"},
+		"key with a blank":      {nil, "", `{"model":"small","models ":["huge"]}`, 400, "body"},
 		"picture by address":    {nil, "", `{"model":"small","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/?secret"}}]}]}`, 400, "body"},
 		"other models too":      {nil, "", `{"model":"small","models":["huge"]}`, 400, "body"},
 		"another address":       {nil, "", `{"model":"small","Api_Base":"https://x"}`, 400, "body"},
@@ -227,5 +239,26 @@ func TestModelsAreThoseOfTheGrant(t *testing.T) {
 				t.Errorf("got %v with %d requests", ids, len(r.requests()))
 			}
 		})
+	}
+}
+
+// Each list is in the audit, so there is an end of them also where the provider is not asked.
+func TestListsOfModelsAreCounted(t *testing.T) {
+	r := newRig(t, llm.OpenAI, answerWith("{}"))
+	r.provider.Models, r.provider.Limits.Requests = []string{"small"}, 1
+	_, c := r.grant(askFor(policies.LLM{}))
+	list := func() reply {
+		q := post(t, "/v1/models", "")
+		q.Method = http.MethodGet
+		return r.do(c, q)
+	}
+	for range 3 + extraTries {
+		if got := list(); got.status != http.StatusOK {
+			t.Fatalf("got %+v", got)
+		}
+	}
+	refusedFor(t, list(), 403, "requests")
+	if n := len(r.requests()); n > 0 {
+		t.Errorf("the provider got %d requests", n)
 	}
 }

@@ -12,6 +12,9 @@ import (
 // models answers which models there are: from the grant alone where it names them all, and else what the provider says,
 // without those that the call may not use.
 func (x *exchange) models() *refusal {
+	if _, refused := x.g.budget.reserve(nil, x.route, llm.Price{}, false); refused != nil { // nothing is asked for ever
+		return refused
+	}
 	if names, ok := x.g.plan.list(); ok {
 		var all []json.RawMessage
 		for _, name := range names {
@@ -20,9 +23,6 @@ func (x *exchange) models() *refusal {
 		x.rec.status = http.StatusOK
 		x.w.Header().Set("Content-Type", "application/json")
 		return x.sendList(map[string]json.RawMessage{}, all)
-	}
-	if _, refused := x.g.budget.reserve(nil, x.route, llm.Price{}, false); refused != nil {
-		return refused
 	}
 	if refused := x.unlock(); refused != nil {
 		return refused

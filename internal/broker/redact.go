@@ -2,12 +2,15 @@ package broker
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 const redacted = "[redacted]"
@@ -22,14 +25,35 @@ func keyForms(key string) [][]byte {
 	if quoted, err := json.Marshal(key); err == nil {
 		forms = append(forms, quoted[1:len(quoted)-1])
 	}
+	for _, also := range []string{"", "/", `<>&'"+` + "`"} { // as PHP and .NET write JSON
+		for _, hex := range []string{`\u%04x`, `\u%04X`} {
+			forms = append(forms, inJSON(key, also, hex))
+		}
+	}
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
 			forms = append(forms, inBase64(enc, key, before))
 		}
 	}
-	slices.SortFunc(forms, func(a, b []byte) int { return len(b) - len(a) })
+	slices.SortFunc(forms, func(a, b []byte) int { return cmp.Or(len(b)-len(a), bytes.Compare(a, b)) })
 	forms = slices.CompactFunc(forms, bytes.Equal)
 	return slices.DeleteFunc(forms, func(f []byte) bool { return len(f) < 8 })
+}
+
+// inJSON is a key as JSON whose writer escapes more than it must.
+func inJSON(key, also, hex string) []byte {
+	var b []byte
+	for _, c := range []byte(key) {
+		switch {
+		case c == '\\', c == '"' && !strings.Contains(also, `"`), c == '/' && strings.Contains(also, "/"):
+			b = append(b, '\\', c)
+		case strings.IndexByte(also, c) >= 0:
+			b = fmt.Appendf(b, hex, c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return b
 }
 
 // inBase64 is what a key always becomes where so many bytes, modulo three, stand before it.

@@ -22,6 +22,7 @@ func spellings() map[string]string {
 	return map[string]string{
 		"plain": realKey, "json": string(quoted), "query": url.QueryEscape(realKey), "path": url.PathEscape(realKey),
 		"base64": base64.StdEncoding.EncodeToString([]byte(realKey)), "header": base64.StdEncoding.EncodeToString([]byte("Bearer " + realKey)),
+		"slashes": strings.ReplaceAll(realKey, "/", `\/`), "plus": strings.ReplaceAll(realKey, "+", `\u002B`),
 		"basic": base64.StdEncoding.EncodeToString([]byte("u:" + realKey + "\n")), "url64": base64.RawURLEncoding.EncodeToString([]byte("k=" + realKey)),
 	}
 }

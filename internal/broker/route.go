@@ -15,6 +15,7 @@ type route struct {
 	outputs      []string // the keys of a request that bound its output; the largest counts
 	choices      bool     // "n" asks for several outputs
 	askUsage     bool     // streams report usage only when they are asked to
+	typedTools   bool     // a tool without a type is none of the protocol's
 }
 
 // routes are the endpoints of a kind.
@@ -28,10 +29,10 @@ func routes(kind llm.Kind) []route {
 		}
 	}
 	return []route{
-		{method: http.MethodPost, path: "/v1/chat/completions", generates: true, choices: true, askUsage: true,
+		{method: http.MethodPost, path: "/v1/chat/completions", generates: true, choices: true, askUsage: true, typedTools: true,
 			outputs: []string{"max_completion_tokens", "max_tokens"}},
-		{method: http.MethodPost, path: "/v1/responses", generates: true, outputs: []string{"max_output_tokens"}},
-		{method: http.MethodPost, path: "/v1/embeddings", generates: true},
+		{method: http.MethodPost, path: "/v1/responses", generates: true, typedTools: true, outputs: []string{"max_output_tokens"}},
+		{method: http.MethodPost, path: "/v1/embeddings", generates: true, typedTools: true},
 		models,
 	}
 }

@@ -21,6 +21,7 @@ func (x *exchange) stream(resp *http.Response) {
 	_ = flush.Flush() // the cell sees that there is an answer
 	out := &redactor{w: x.w, forms: x.forms}
 	in := bufio.NewReaderSize(resp.Body, 32<<10)
+	x.cut = true
 	for {
 		event, err := readEvent(in)
 		if len(event) > 0 && !x.drops(event) {
@@ -37,6 +38,7 @@ func (x *exchange) stream(resp *http.Response) {
 		}
 		switch {
 		case err == io.EOF:
+			x.cut = false
 			_ = out.flush()
 			return
 		case err != nil:

@@ -371,3 +371,15 @@ func FuzzToolLine(f *testing.F) {
 		}
 	})
 }
+
+// A cell that asks and asks when it may no more fills nobody's audit.
+func TestDeniedUsesDoNotFillTheAudit(t *testing.T) {
+	b := newBench(t, Options{Uses: 3}, nil, "a", three)
+	g := b.grant(b.ask("a"))
+	for range 3 * mostDenied {
+		tell(g, "time", "")
+	}
+	if n := len(b.diary.lines()); n != 3+mostDenied {
+		t.Errorf("%d entries", n)
+	}
+}

@@ -136,10 +136,16 @@ func (g *grant) use(ctx context.Context, name string, arguments json.RawMessage)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(call, cancel)()
-	data, err := g.pass(context.WithValue(ctx, leftKey{}, leftIn(call)), name, arguments)
+	nth, err := g.count()
+	var data json.RawMessage
+	if err == nil {
+		data, err = g.pass(context.WithValue(ctx, leftKey{}, leftIn(call)), name, arguments)
+	}
 	entry := map[string]any{"tool": clip(name), "ms": time.Since(began).Milliseconds(), "code": "ok", "bytes": len(data)}
 	defer func() {
-		g.tools.opt.Log.Write(audit.Entry{At: began, Call: g.ask.Call, Kind: "tool.call", Data: entry})
+		if nth <= g.tools.opt.Uses+mostDenied {
+			g.tools.opt.Log.Write(audit.Entry{At: began, Call: g.ask.Call, Kind: "tool.call", Data: entry})
+		}
 	}()
 	if err == nil {
 		return data, nil
@@ -151,9 +157,6 @@ func (g *grant) use(ctx context.Context, name string, arguments json.RawMessage)
 
 // pass checks what a use must keep to, and uses the tool.
 func (g *grant) pass(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, error) {
-	if err := g.count(); err != nil {
-		return nil, err
-	}
 	t := g.byName[name]
 	if t == nil {
 		return nil, denied(fmt.Errorf("the skill %q declares no tool %q: it has %v", g.ask.Skill.Name, clip(name), g.names))
@@ -187,15 +190,17 @@ func (g *grant) pass(ctx context.Context, name string, arguments json.RawMessage
 	return raw, nil
 }
 
-// count takes one of the call's uses.
-func (g *grant) count() error {
+// mostDenied is how many uses beyond the last one are in the audit.
+const mostDenied = 100
+
+// count takes one of the call's uses, and returns which one it is.
+func (g *grant) count() (nth int, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.uses >= g.tools.opt.Uses {
-		return denied(fmt.Errorf("a call may use tools %d times", g.tools.opt.Uses))
+	if g.uses++; g.uses > g.tools.opt.Uses {
+		err = denied(fmt.Errorf("a call may use tools %d times", g.tools.opt.Uses))
 	}
-	g.uses++
-	return nil
+	return g.uses, err
 }
 
 // waiters is how many uses may wait for room, for each that may be under way.

@@ -40,6 +40,9 @@ func newRemote(server string, cfg *Server, t *mcp.Tool) *remote {
 		return nil
 	}
 	r := &remote{name: prefixMCP + server + "/" + t.Name, tool: t.Name, description: cut(t.Description, maxDescription)}
+	if len(r.name) > wall.MaxToolName {
+		return nil
+	}
 	raw, err := json.Marshal(t.InputSchema)
 	if err != nil || len(raw) > maxSchema || raw[0] != '{' {
 		raw = []byte(`{"type":"object"}`)

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,7 +196,7 @@ func (s *server) list(session *mcp.ClientSession) ([]*remote, error) {
 	defer cancel()
 	var out []*remote
 	for t, err := range session.Tools(ctx, nil) {
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil { // schemas of a server's take their time, too
 			return nil, err
 		}
 		if r := newRemote(s.name, &s.cfg, t); r != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/internal/wall"
 )
 
 // envServer makes this test's program an MCP server; its value says how it behaves.
@@ -323,5 +324,35 @@ func TestCloseEndsServers(t *testing.T) {
 	b.box.Close()
 	if err := <-done; err == nil {
 		t.Error("a server that says nothing was reached")
+	}
+}
+
+// A server can have more tools than a cell is told of, and names that are too long for it.
+func TestMoreToolsThanACellTakes(t *testing.T) {
+	s := newTestServer()
+	add := func(name string) {
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{}, nil
+		})
+	}
+	long := strings.Repeat("n", wall.MaxToolName)
+	add(long)
+	cfg, _ := inProcess(t, s)
+	b := newBench(t, Options{}, map[string]Server{"srv": cfg}, "a", useMCP, "b", useMCP)
+	for _, name := range b.granted(b.ask("a")).names {
+		if len(name) > wall.MaxToolName {
+			t.Errorf("%s is offered", name)
+		}
+	}
+	before := b.box.Version()
+	for i := range wall.MaxTools {
+		add(fmt.Sprintf("t%d", i))
+	}
+	for b.box.Version() == before || len(b.box.Toolkit("mcp:srv").Tools) <= wall.MaxTools {
+		yield()
+	}
+	const want = `skill "a" is blocked: it has 135 tools, and a call can be told of 128: name those that it needs under tools`
+	if e := refusal(t, b, "a"); e.Message != want || e.Reason() != a2e.ReasonBlocked {
+		t.Errorf("%v", e)
 	}
 }

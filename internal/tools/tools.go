@@ -84,6 +84,9 @@ func (t *Tools) Grant(ask service.Ask) (service.Grant, error) {
 			return nil, err
 		}
 	}
+	if len(g.names) > wall.MaxTools {
+		return nil, blocked(ask.Skill.Name, fmt.Sprintf("it has %d tools, and a call can be told of %d: name those that it needs under tools", len(g.names), wall.MaxTools))
+	}
 	for _, name := range g.names {
 		if def, err := g.byName[name].definition(); err == nil && def.Writes && !ask.Skill.Policy.Writes {
 			return nil, blocked(ask.Skill.Name, fmt.Sprintf("%q writes, and this skill is read-only: set writes: true, or do without it", name))

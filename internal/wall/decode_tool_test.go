@@ -1,6 +1,7 @@
 package wall
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -34,4 +35,22 @@ func TestDecodeTool(t *testing.T) {
 			t.Errorf("%.60s: %v, want %q", line, err, why)
 		}
 	}
+}
+
+func FuzzDecodeTool(f *testing.F) {
+	f.Add([]byte(`{"type":"cell/tool","id":"7","name":"time","arguments":{"zone":"UTC"}}`))
+	f.Add([]byte(`{"type":"cell/tool","id":"","name":"","arguments":[]}`))
+	f.Add([]byte(`{"type":"cell/tool","id":"\ud800","name":"\u0000","arguments":{"a":{}}}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		got, err := DecodeTool(line)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") || len(err.Error()) > 300 {
+				t.Errorf("error of %d bytes: %q", len(err.Error()), err)
+			}
+			return
+		}
+		if got.ID == "" || len(got.ID) > maxToolID || got.Name == "" || len(got.Name) > maxTool || !json.Valid(got.Arguments) || got.Arguments[0] != '{' || TooDeep(got.Arguments) {
+			t.Errorf("%q is read as %+v", line, got)
+		}
+	})
 }

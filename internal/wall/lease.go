@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
+// The most that a lease tells a cell.
 const (
-	maxTools    = 128  // in a lease
-	maxTurns    = 1000 // in a lease
-	maxToolName = 128  // bytes
+	MaxTools    = 128 // tools
+	MaxToolName = 128 // bytes of a tool's name
+	maxTurns    = 1000
 )
 
 // Lease makes a waiting cell the cell of one call: it hands in what the cell must not have before. It comes before the
@@ -62,12 +63,12 @@ func (l Lease) check() error {
 	if l.Model != nil && l.Model.Provider == "" {
 		return errors.New("model: a provider is needed")
 	}
-	if len(l.Tools) > maxTools {
-		return fmt.Errorf("tools: %d, at most %d are allowed", len(l.Tools), maxTools)
+	if len(l.Tools) > MaxTools {
+		return fmt.Errorf("tools: %d, at most %d are allowed", len(l.Tools), MaxTools)
 	}
 	for _, t := range l.Tools {
-		if t.Name == "" || len(t.Name) > maxToolName {
-			return fmt.Errorf("tools: bad name %.80q: expected 1 to %d bytes", t.Name, maxToolName)
+		if t.Name == "" || len(t.Name) > MaxToolName {
+			return fmt.Errorf("tools: bad name %.80q: expected 1 to %d bytes", t.Name, MaxToolName)
 		}
 	}
 	if l.MaxTurns < 0 || l.MaxTurns > maxTurns {

@@ -269,7 +269,7 @@ func TestTheRootHasLimits(t *testing.T) {
 	}()
 	want := map[string]string{"memory.limit_in_bytes": "536870912", "memory.memsw.limit_in_bytes": "536870912", "cpu.shares": "1024"}
 	if m.mounts.version == 2 {
-		want = map[string]string{"memory.max": "536870912", "memory.swap.max": "0", "cpu.weight": "20"}
+		want = map[string]string{"memory.max": "536870912", "memory.swap.max": "0", "cpu.weight": "100"}
 	}
 	for file, value := range want {
 		controller, _, _ := strings.Cut(file, ".")

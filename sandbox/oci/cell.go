@@ -31,6 +31,7 @@ type cell struct {
 	pidfd     *os.File // of the first process, while it is not reaped
 	pid       int
 	orphans   []int              // children of this process that the runtime left beside the first one
+	lost      []process          // what a runtime that was killed had started
 	abort     context.CancelFunc // ends a start
 
 	stdout, stderr *output

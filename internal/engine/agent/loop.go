@@ -99,7 +99,7 @@ func (l *loop) use(ctx context.Context, turn int, r *reply) []result {
 	return results
 }
 
-// tell writes a turn down, clipped.
+// tell writes a turn down, clipped. The supervisor finds it by its first word and copies it into the audit.
 func (l *loop) tell(turn int, r *reply, results []result) {
 	type used struct {
 		Tool      string `json:"tool"`

@@ -66,7 +66,8 @@ func (s *script) thrown(value sobek.Value, stack []sobek.StackFrame) (f *engine.
 		value, stack = ex.Value(), ex.Stack()
 	}
 	f = &engine.Failure{Code: codeException, Message: "the script threw something that can't be read"}
-	err := s.rt.Try(func() { // what was thrown may have code of its own
+	defer func() { _ = recover() }() // an interrupt, or calls nested too deep, in the midst of it
+	err := s.rt.Try(func() {         // what was thrown may have code of its own
 		f.Message = engine.OneLine(value.String(), 2048)
 		where := place(stack)
 		o, ok := value.(*sobek.Object)

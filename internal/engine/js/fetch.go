@@ -9,18 +9,22 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"github.com/grafana/sobek"
 	"github.com/hotcell/hotcell/internal/engine"
 )
 
-// maxBody is the most that one answer may bring, in bytes.
-const maxBody = 64 << 20
+const (
+	maxBody  = 64 << 20 // bytes of an answer that is read as a whole
+	maxPiece = 64 << 10 // bytes of one piece of an answer that is read in pieces
+)
 
 // fetcher makes HTTP requests: to the cell's loopback, and through the proxy that the cell was given.
 type fetcher struct {
 	cfg       *engine.Config
 	transport *http.Transport
+	open      []io.Closer // the bodies of answers; the script's goroutine's alone
 }
 
 func newFetcher(cfg *engine.Config) *fetcher {
@@ -29,7 +33,12 @@ func newFetcher(cfg *engine.Config) *fetcher {
 	return f
 }
 
-func (f *fetcher) close() { f.transport.CloseIdleConnections() }
+func (f *fetcher) close() {
+	for _, body := range f.open {
+		_ = body.Close() // whoever wanted it is gone
+	}
+	f.transport.CloseIdleConnections()
+}
 
 // connected reads the proxy's answer to a CONNECT. The reason is in its status line.
 func connected(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
@@ -70,14 +79,14 @@ type request struct {
 	hasBody               bool
 }
 
-// response is what came back, whole.
+// response is what came back. Its body is read while the script runs.
 type response struct {
 	status     int
 	statusText string
 	url        string
 	redirected bool
 	headers    [][]string
-	body       []byte
+	body       io.ReadCloser
 }
 
 func (f *fetcher) do(ctx context.Context, r request) (*response, error) {
@@ -104,15 +113,7 @@ func (f *fetcher) do(ctx context.Context, r request) (*response, error) {
 		}
 		return nil, err
 	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-	if err != nil {
-		return nil, fmt.Errorf("the answer broke off: %w", err)
-	}
-	if len(data) > maxBody {
-		return nil, fmt.Errorf("the answer is longer than %d MiB", maxBody>>20)
-	}
-	out := &response{status: resp.StatusCode, statusText: http.StatusText(resp.StatusCode), url: resp.Request.URL.String(), body: data}
+	out := &response{status: resp.StatusCode, statusText: http.StatusText(resp.StatusCode), url: resp.Request.URL.String(), body: resp.Body}
 	out.redirected = resp.Request != req
 	for name, values := range resp.Header {
 		for _, v := range values {
@@ -155,11 +156,57 @@ func (s *script) fetchNative(call sobek.FunctionCall) sobek.Value {
 		if err != nil {
 			return nil, fmt.Errorf("fetch %s %s: %w", r.method, engine.OneLine(r.url, 300), err)
 		}
-		return func() (sobek.Value, error) {
-			return s.rt.ToValue(map[string]any{
-				"status": resp.status, "statusText": resp.statusText, "url": resp.url, "redirected": resp.redirected,
-				"headers": resp.headers, "body": s.rt.NewArrayBuffer(resp.body),
-			}), nil
-		}, nil
+		return func() (sobek.Value, error) { return s.answer(resp), nil }, nil
 	})
+}
+
+// answer is a response as the prelude wants it: what is known of it, and two functions that read its body, once.
+func (s *script) answer(resp *response) sobek.Value {
+	s.fetch.open = append(s.fetch.open, resp.body)
+	var reading sync.Mutex
+	read := func(take func() ([]byte, error)) func(sobek.FunctionCall) sobek.Value {
+		return func(sobek.FunctionCall) sobek.Value {
+			return s.promise(func(context.Context) (func() (sobek.Value, error), error) {
+				reading.Lock()
+				defer reading.Unlock()
+				data, err := take()
+				if errors.Is(err, io.EOF) {
+					return func() (sobek.Value, error) { return sobek.Null(), nil }, nil
+				}
+				return func() (sobek.Value, error) { return s.rt.ToValue(s.rt.NewArrayBuffer(data)), nil }, err
+			})
+		}
+	}
+	return s.rt.ToValue(map[string]any{
+		"status": resp.status, "statusText": resp.statusText, "url": resp.url, "redirected": resp.redirected, "headers": resp.headers,
+		"all": read(resp.all), "piece": read(resp.piece),
+	})
+}
+
+// all reads the whole body.
+func (r *response) all() ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r.body, maxBody+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the answer broke off: %w", err)
+	case len(data) > maxBody:
+		return nil, fmt.Errorf("the answer is longer than %d MiB", maxBody>>20)
+	}
+	return data, nil
+}
+
+// piece reads what has come of the body, and io.EOF at its end.
+func (r *response) piece() ([]byte, error) {
+	data := make([]byte, maxPiece)
+	for {
+		n, err := r.body.Read(data)
+		switch {
+		case n > 0:
+			return data[:n], nil
+		case errors.Is(err, io.EOF):
+			return nil, io.EOF
+		case err != nil:
+			return nil, fmt.Errorf("the answer broke off: %w", err)
+		}
+	}
 }

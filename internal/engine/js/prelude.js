@@ -190,10 +190,12 @@
   global.Headers = Headers;
 
   class Response {
-    #body;
+    #all;
+    #piece;
     #used = false;
     constructor(raw) {
-      this.#body = raw.body;
+      this.#all = located("TypeError", raw.all);
+      this.#piece = located("TypeError", raw.piece);
       this.status = raw.status;
       this.statusText = raw.statusText;
       this.url = raw.url;
@@ -202,10 +204,26 @@
       this.headers = new Headers(Array.from(raw.headers ?? [], (pair) => [...pair]));
     }
     get bodyUsed() { return this.#used; }
-    async arrayBuffer() {
+    #take() {
       if (this.#used) throw new TypeError("Response: the body was read before");
       this.#used = true;
-      return this.#body;
+    }
+    get body() {
+      return {
+        locked: this.#used,
+        getReader: () => {
+          this.#take();
+          const read = async () => {
+            const piece = await this.#piece();
+            return piece === null ? { done: true, value: undefined } : { done: false, value: new Uint8Array(piece) };
+          };
+          return { read, releaseLock() {}, async cancel() {} };
+        },
+      };
+    }
+    async arrayBuffer() {
+      this.#take();
+      return this.#all();
     }
     async bytes() { return new Uint8Array(await this.arrayBuffer()); }
     async text() { return new TextDecoder().decode(await this.bytes()); }

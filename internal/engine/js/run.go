@@ -32,10 +32,8 @@ func Run(ctx context.Context, cfg engine.Config, script string) bool {
 	defer cancel()
 	voice := engine.NewVoice(cfg.Stdout)
 	s, err := prepare(ctx, &cfg, voice, script)
-	if s != nil {
-		defer s.close()
-		defer cancel() // before close, which waits
-	}
+	defer s.close()
+	defer cancel() // before close, which waits
 	// What is wrong with the script is said once somebody has called.
 	req, bad := engine.ReadRequest(ctx, cfg.Stdin)
 	if bad != nil {
@@ -47,18 +45,16 @@ func Run(ctx context.Context, cfg engine.Config, script string) bool {
 	if err == nil {
 		return true
 	}
-	if s != nil {
-		err = s.explained(err)
-	}
-	voice.Fail(fail(ctx, err))
+	voice.Fail(s.fail(ctx, err))
 	return false
 }
 
 // fail makes a failure of any error. A call that was cancelled fails for no other reason.
-func fail(ctx context.Context, err error) *engine.Failure {
+func (s *script) fail(ctx context.Context, err error) *engine.Failure {
 	if f := engine.Cancelled(ctx); f != nil {
 		return f
 	}
+	err = s.explained(err)
 	var f *engine.Failure
 	if errors.As(err, &f) {
 		return f

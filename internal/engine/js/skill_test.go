@@ -119,6 +119,17 @@ func TestFetch(t *testing.T) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, "short")
 	})
+	step := make(chan struct{}, 10)
+	mux.HandleFunc("GET /slow", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "one")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-step:
+			_, _ = io.WriteString(w, "two")
+		case <-r.Context().Done():
+		}
+	})
+	mux.HandleFunc("GET /go", func(http.ResponseWriter, *http.Request) { step <- struct{}{} })
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	for name, tt := range map[string]struct{ body, want string }{
@@ -130,7 +141,9 @@ func TestFetch(t *testing.T) {
 		"manual":   {`const r = await fetch(base + "/moved", { redirect: "manual" }); return [r.status, r.headers.get("location")];`, `[302,"/there"]`},
 		"404":      {`const r = await fetch(base + "/none"); return [r.ok, r.status, r.statusText];`, `[false,404,"Not Found"]`},
 		"twice":    {`const r = await fetch(base + "/there"); await r.bytes(); try { await r.text(); } catch (e) { return [e.name, r.bodyUsed]; }`, `["TypeError",true]`},
-		"broken":   {`try { await fetch(base + "/broken"); } catch (e) { return e.message.replace(base, ""); }`, `"fetch GET /broken: the answer broke off: unexpected EOF"`},
+		"broken":   {`const r = await fetch(base + "/broken"); try { await r.text(); } catch (e) { return [e.name, e.message]; }`, `["TypeError","the answer broke off: unexpected EOF"]`},
+		"pieces":   {`const r = (await fetch(base + "/slow")).body.getReader(); const l = []; for (;;) { const { done, value } = await r.read(); if (done) return l; l.push(new TextDecoder().decode(value)); await fetch(base + "/go"); }`, `["one","two"]`},
+		"unread":   {`await fetch(base + "/slow"); return 1;`, `1`},
 		"scheme":   {`try { await fetch("file:///etc/passwd"); } catch (e) { return e.message; }`, `"fetch GET file:///etc/passwd: expected a URL that begins with http:// or https://"`},
 		"together": {`return (await Promise.all([1, 2, 3].map(() => fetch(base + "/there").then((r) => r.status))));`, `[200,200,200]`},
 	} {

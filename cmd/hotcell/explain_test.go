@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// What a skill is granted outside of its cell is explained, and so is why it would be refused; no value is shown.
+func TestExplainTellsWhatIsGranted(t *testing.T) {
+	b := own(newBench(t, succeed(nil, "")))
+	writeSkill(t, "asker", "llm: {model: small}\nsecrets: [TOKEN]\nnetwork: {allow: [api.example.org:443, other.example.org:443]}\n")
+	const file = "llm: {providers: [{name: fake, kind: openai, base_url: 'https://models.example.org/v1', credential: 'env:HOTCELL_TEST_KEY', models: [small]}]}\n" +
+		"secrets: {TOKEN: 'env:HOTCELL_TEST_TOKEN'}\npolicy: {network: {allow: [api.example.org:443]}}\n"
+	if err := os.WriteFile("hotcell.yaml", []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	explain := func(more ...string) string {
+		b.out.Reset()
+		if code := b.run(append([]string{"policy", "explain", "asker"}, more...)...); code != exitOK {
+			t.Errorf("exit %d: %s", code, b.err.String())
+		}
+		return b.out.String()
+	}
+	if got := explain(); !strings.Contains(got, "model    refused: ") || !strings.Contains(got, "HOTCELL_TEST_KEY") || !strings.Contains(got, "secrets  refused: ") {
+		t.Errorf("without values:\n%s", got)
+	}
+	t.Setenv("HOTCELL_TEST_KEY", "sk-canary-0123456789")
+	t.Setenv("HOTCELL_TEST_TOKEN", "canary-0123456789")
+	for _, got := range []string{explain(), explain("--json")} {
+		if strings.Contains(got, "canary") {
+			t.Errorf("a value is shown:\n%s", got)
+		}
+	}
+	got := explain()
+	for _, want := range []string{"model    small of fake", "secrets  TOKEN", "network  api.example.org:443 other.example.org:443 by skill  api.example.org:443 by operator"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
