@@ -10,6 +10,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/skills"
@@ -25,6 +26,7 @@ type Supervisor struct {
 	uids    *uids
 	keys    *keys
 	gate    *gate
+	quotas  *admission.Quotas
 	secret  []byte // of which the tokens of cells are made
 
 	held   *held
@@ -58,6 +60,7 @@ func New(cfg Config) (*Supervisor, error) {
 	s := &Supervisor{
 		cfg: cfg, log: cfg.Log, watch: cfg.Observer, journal: cfg.Journal, calls: newRegistry(), uids: newUIDs(cfg.RunDir),
 	}
+	s.quotas = admission.NewQuotas(cfg.Quota, nil)
 	s.gate, s.keys, s.secret = newGate(s), newKeys(cfg.Driver), newSecret()
 	s.held, s.reaper = newHeld(s.tellPoisoned), newReaper()
 	s.base, s.giveUp = context.WithCancel(context.Background())

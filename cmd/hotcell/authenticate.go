@@ -5,7 +5,9 @@ import (
 	"net"
 	"os"
 	"slices"
+	"time"
 
+	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/oidc"
@@ -23,6 +25,12 @@ func authenticator(cfg *config.Config, tokens auth.Finder) auth.Authenticator {
 		})}
 	}
 	return auth.Keyed{Tokens: tokens, Self: os.Geteuid()}
+}
+
+// quota is what each principal may have.
+func quota(cfg *config.Config) admission.Quota {
+	q := cfg.Quotas
+	return admission.Quota{InFlight: q.InFlight, PerMinute: q.PerMinute, CPU: time.Duration(q.CPU), Memory: int64(q.Memory)}
 }
 
 // hostNames is what a Host header may name: what the configuration says, and what it has the door listen at.

@@ -91,6 +91,7 @@ func supervise(ctx context.Context, cfg *config.Config, log *slog.Logger, p *par
 		Services: out.services, Models: true, Audit: p.journal,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
+		Quota:         quota(cfg),
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
 		EmbedEvents: cfg.A2E.EmbedEvents, Observer: watch,
 		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause

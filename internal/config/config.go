@@ -31,6 +31,7 @@ type Config struct {
 	LLM     LLM
 	Secrets Secrets
 	Auth    Auth
+	Quotas  Quotas
 }
 
 // Skills says where skills are found.

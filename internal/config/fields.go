@@ -68,6 +68,10 @@ func fields() []field {
 		{"auth.oidc.principal", func(c *Config) any { return &c.Auth.OIDC.Principal }},
 		{"auth.oidc.groups", func(c *Config) any { return &c.Auth.OIDC.Groups }},
 		{"auth.oidc.admins", func(c *Config) any { return &c.Auth.OIDC.Admins }},
+		{"quotas.in_flight", func(c *Config) any { return &c.Quotas.InFlight }},
+		{"quotas.per_minute", func(c *Config) any { return &c.Quotas.PerMinute }},
+		{"quotas.cpu", func(c *Config) any { return &c.Quotas.CPU }},
+		{"quotas.memory_seconds", func(c *Config) any { return &c.Quotas.Memory }},
 	}
 }
 

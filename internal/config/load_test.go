@@ -171,6 +171,7 @@ secrets:
 auth:
   mode: oidc
   oidc: {issuer: "https://login.example.org", audience: hotcell, principal: email, groups: roles, admins: [ops]}
+quotas: {in_flight: 4, per_minute: 60, cpu: 2h, memory_seconds: 3600Gi}
 `
 
 func TestEveryKeyOfAFile(t *testing.T) {
@@ -221,6 +222,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 		Auth: Auth{Mode: "oidc", OIDC: OIDC{
 			Issuer: "https://login.example.org", Audience: "hotcell", Principal: "email", Groups: "roles", Admins: []string{"ops"},
 		}},
+		Quotas: Quotas{InFlight: 4, PerMinute: 60, CPU: Age(2 * time.Hour), Memory: 3600 << 30},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)

@@ -23,6 +23,7 @@ func (c *Config) Validate() error { return joined(c.faults()) }
 func (c *Config) faults() []*FieldError {
 	var v faults
 	c.authFaults(&v)
+	c.quotaFaults(&v)
 	v.add("socket", checkSocket(c.Socket))
 	v.add("data_dir", checkFolder(c.DataDir))
 	v.add("skills.dirs", checkList(c.Skills.Dirs))
