@@ -118,6 +118,10 @@ func (s *Supervisor) cancel(ctx context.Context, whose control.Whose, id string)
 	case c == nil || c.hasEnded():
 		return fmt.Errorf("%s: %w", clip(id, 80), control.ErrEnded)
 	}
+	if _, own := whose.One(); own {
+		c.cancel(nil) // by the caller, if through another door
+		return nil
+	}
 	c.cancel(errOperator)
 	return nil
 }

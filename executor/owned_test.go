@@ -87,7 +87,7 @@ func TestNobodyCancelsAnothersCall(t *testing.T) {
 	if err := b.Of("alice").Cancel(t.Context(), "r1"); err != nil {
 		t.Errorf("oneself: %v", err)
 	}
-	if got := verdict(<-done); got != "runtime_error/cancelled" {
-		t.Errorf("got %s", got)
+	if got := <-done; verdict(got) != "runtime_error/cancelled" || got.Error.Message != "cancelled by the caller" {
+		t.Errorf("got %s, %+v", verdict(got), got.Error)
 	}
 }

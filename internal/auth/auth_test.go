@@ -231,3 +231,20 @@ func TestWordsAreParsed(t *testing.T) {
 		t.Errorf("%+v", id)
 	}
 }
+
+// What is taken for a membership has a good name, a role, and reads the same again.
+func FuzzMembership(f *testing.F) {
+	for _, s := range []string{"team", "team=admin", "=", "a=b=c", "gid:0=owner", "ü"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		m, err := ParseMembership(s)
+		if err != nil {
+			return
+		}
+		again, err := ParseMembership(m.String())
+		if err != nil || again != m || !Name(m.Group) || strings.ContainsAny(m.Group, "=, \n") {
+			t.Errorf("%q is %+v, %v", s, m, err)
+		}
+	})
+}

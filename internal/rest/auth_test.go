@@ -160,3 +160,18 @@ func TestHostIsTheAddressThatWasReached(t *testing.T) {
 		}
 	}
 }
+
+// Whatever Authorization says, it is none, or one token that has no blank before it.
+func FuzzBearer(f *testing.F) {
+	for _, s := range []string{"", "Bearer x", "bearer  x", "Basic eDp5", "Bearer", "Bearer \t", "Bearer a b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header["Authorization"] = []string{s}
+		got := bearer(r).Reveal()
+		if got == "" || strings.HasPrefix(got, " ") || got != "none" && !strings.HasSuffix(s, got) {
+			t.Errorf("%q is %q", s, got)
+		}
+	})
+}
