@@ -123,6 +123,11 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 			return nil, fail
 		}
 	}
+	if late, ok := box.(sandbox.Waited); ok && !waited { // it became ready in between
+		s.held.take(late.Waited())
+		s.gone(name)
+		waited, name = true, late.Waited()
+	}
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
 	s.note(c)

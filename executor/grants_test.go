@@ -353,6 +353,9 @@ func TestToolLines(t *testing.T) {
 		if ask.Name == "panic" {
 			panic("on purpose")
 		}
+		if ask.Name == "babble" {
+			return &wall.ToolResult{ID: ask.ID, Success: true, Data: json.RawMessage("{bad")}
+		}
 		return &wall.ToolResult{ID: ask.ID, Success: true, Data: ask.Arguments}
 	}}
 	b := serviced(t, d, func(c *insider, heard <-chan []byte) {
@@ -366,6 +369,8 @@ func TestToolLines(t *testing.T) {
 		first := hear()
 		ask("p", "panic")
 		panicked := hear()
+		ask("b", "babble")
+		babbled := hear()
 		_ = c.out.Line([]byte(`{"type":"cell/tool","id":"2"}`))
 		for i := range toolsAtOnce + 1 {
 			ask(fmt.Sprint("w", i), "wait")
@@ -378,13 +383,13 @@ func TestToolLines(t *testing.T) {
 				ok++
 			}
 		}
-		c.done([]any{first.ID, first.Success, string(first.Data), refused.ID, refused.Code, refused.Error, ok, panicked.ID, panicked.Success})
+		c.done([]any{first.ID, first.Success, string(first.Data), refused.ID, refused.Code, refused.Error, ok, panicked.ID, panicked.Success, babbled.Error})
 	}, nil)
 	answer, events := b.ask(t.Context(), req("free"))
 	if answer.Error != nil {
 		t.Fatal(answer.Error)
 	}
-	want := `["1",true,"{}","w16","permission_denied","16 tools are in use already: wait for one of their answers",16,"p",false]`
+	want := `["1",true,"{}","w16","permission_denied","16 tools are in use already: wait for one of their answers",16,"p",false,"the tool's answer is no JSON"]`
 	if string(data(answer)) != want {
 		t.Errorf("got  %s\nwant %s", data(answer), want)
 	}
@@ -451,12 +456,23 @@ func TestForgedLinesAreTheCellsBusiness(t *testing.T) {
 	}
 }
 
-// Cells that wait have the token that their call's grant will ask for, and equal calls share them.
+// Cells that wait have the token that their call's grant will ask for, and equal calls share them; also where the cell
+// became ready only after the call had asked for one.
 func TestWaitingCellsHaveTheirToken(t *testing.T) {
+	t.Run("leased", func(t *testing.T) { testTokens(t, func(d *warm.Driver) sandbox.Driver { return d }) })
+	t.Run("late", func(t *testing.T) { testTokens(t, func(d *warm.Driver) sandbox.Driver { return late{d} }) })
+}
+
+// late is a pool whose cells are ready a moment after they were asked for.
+type late struct{ *warm.Driver }
+
+func (late) Lease(string) (sandbox.Sandbox, string) { return nil, "" }
+
+func testTokens(t *testing.T, shape func(*warm.Driver) sandbox.Driver) {
 	d := &desk{}
 	driver := fake.New(inside(func(c *insider, _ <-chan []byte) { c.done(c.env(wall.EnvToken)) }))
 	pool := warm.New(driver, warm.Options{Max: 2})
-	b := setUp(t, well, func(c *Config) { c.Driver, c.Services = pool, []service.Service{d} })
+	b := setUp(t, well, func(c *Config) { c.Driver, c.Services = shape(pool), []service.Service{d} })
 	b.driver = driver
 	t.Cleanup(func() {
 		pool.Drain()

@@ -22,10 +22,9 @@ func TestFileErrors(t *testing.T) {
 		"no claim":        {"auth: {oidc: {principal: ''}}", `auth.oidc.principal: expected the name of a claim`},
 		"no mode":         {"auth: {mode: tokens}", `hotcell.yaml:1:14: auth.mode: expected none, token or oidc, not "tokens"`},
 		"host with port":  {"hosts: [a.example, b.example:80]", `hotcell.yaml:1:8: hosts: expected names or addresses without a port, such as cells.example.org, not "b.example:80"`},
-		"later key":       {"skills: {plugins: {}}", "hotcell.yaml:1:10: skills.plugins: not available in this version"},
-		"two at once": {"a2e: {x: 1}\nskills: {plugins: {}}",
+		"two at once": {"a2e: {x: 1}\nsandbox: {accept_unenforced: []}",
 			"hotcell.yaml:1:7: a2e.x: unknown key, expected one of errors, embed_events\n" +
-				"hotcell.yaml:2:10: skills.plugins: not available in this version"},
+				"hotcell.yaml:2:11: sandbox.accept_unenforced: not available in this version"},
 		"many": {strings.Repeat("a", 20) + ": 1\n" + many(15), "and 6 more"},
 		"text for a truth": {"skills: {bundled: \"yes\"}",
 			"hotcell.yaml:1:19: skills.bundled: expected true or false, not text"},

@@ -107,6 +107,9 @@ func (m *member) lease() bool {
 	return m.stdout.pass(first) && m.stderr.pass(nil)
 }
 
+// Waited implements [sandbox.Waited].
+func (m *member) Waited() string { return m.name }
+
 // Start does nothing: the cell has started.
 func (m *member) Start(ctx context.Context) error { return ctx.Err() }
 

@@ -53,6 +53,7 @@ func (o *openAI) reply(ctx context.Context, said func(string)) (*reply, error) {
 	var all openai.ChatCompletionAccumulator
 	for stream.Next() {
 		chunk := stream.Current()
+		chunk.ID = "" // not everybody who is compatible gives all pieces the same
 		if !all.AddChunk(chunk) {
 			return nil, garbled("a piece of the answer doesn't fit the pieces before it")
 		}

@@ -61,8 +61,7 @@ var (
 
 // thrown says what a script threw and where. An error's own code and retryable go with it.
 func (s *script) thrown(value sobek.Value, stack []sobek.StackFrame) (f *engine.Failure) {
-	var ex *sobek.Exception
-	if err, ok := value.Export().(error); ok && errors.As(err, &ex) && ex.Value() != nil { // by a module's top level
+	if ex, ok := exported[*sobek.Exception](value); ok && ex.Value() != nil { // by a module's top level
 		value, stack = ex.Value(), ex.Stack()
 	}
 	f = &engine.Failure{Code: codeException, Message: "the script threw something that can't be read"}
@@ -84,7 +83,7 @@ func (s *script) thrown(value sobek.Value, stack []sobek.StackFrame) (f *engine.
 			if code := o.Get("code"); code != nil && word.MatchString(code.String()) {
 				f.Code = code.String()
 			}
-			if again := o.Get("retryable"); again != nil && again.ExportType() != nil && again.Export() == false {
+			if again, ok := exported[bool](o.Get("retryable")); ok && !again {
 				f.Final = true
 			}
 		}

@@ -192,9 +192,11 @@
   class Response {
     #all;
     #piece;
+    #cancel;
     #used = false;
     constructor(raw) {
       this.#all = located("TypeError", raw.all);
+      this.#cancel = raw.cancel;
       this.#piece = located("TypeError", raw.piece);
       this.status = raw.status;
       this.statusText = raw.statusText;
@@ -217,7 +219,7 @@
             const piece = await this.#piece();
             return piece === null ? { done: true, value: undefined } : { done: false, value: new Uint8Array(piece) };
           };
-          return { read, releaseLock() {}, async cancel() {} };
+          return { read, releaseLock() {}, cancel: async () => this.#cancel() };
         },
       };
     }

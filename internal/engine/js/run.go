@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
+	"runtime"
 	"strings"
 
 	"github.com/grafana/sobek"
@@ -40,7 +41,7 @@ func Run(ctx context.Context, cfg engine.Config, script string) bool {
 		err = bad
 	}
 	if err == nil {
-		err = s.serve(req)
+		err = s.guarded(req)
 	}
 	if err == nil {
 		return true
@@ -116,6 +117,21 @@ func (s *script) close() {
 	}
 }
 
+// guarded is [script.serve] for a script that wants a value of a size which no memory has: the runtime makes a panic of that.
+func (s *script) guarded(req *engine.Request) (err error) {
+	defer func() {
+		fault := recover()
+		if fault == nil {
+			return
+		}
+		if bad, ok := fault.(runtime.Error); !ok || !strings.Contains(bad.Error(), "makeslice: ") {
+			panic(fault)
+		}
+		err = engine.Finalf(codeException, "RangeError: the script wants a value that is larger than any memory")
+	}()
+	return s.serve(req)
+}
+
 // serve calls the script's function and waits for what it returns.
 func (s *script) serve(req *engine.Request) error {
 	skill, err := s.skill(req)
@@ -148,7 +164,7 @@ func (s *script) serve(req *engine.Request) error {
 
 // wait runs the loop until a promise is settled. Any other value is its own result.
 func (s *script) wait(value sobek.Value, stuck string) (sobek.Value, error) {
-	p, ok := value.Export().(*sobek.Promise)
+	p, ok := exported[*sobek.Promise](value)
 	if !ok {
 		return value, nil
 	}

@@ -33,6 +33,7 @@ func TestResults(t *testing.T) {
 			setTimeout(() => done(l), 30); setTimeout(() => l.push("b"), 12); setTimeout((x) => l.push(x), 2, "a"); const id = setTimeout(() => l.push("no"), 3); clearTimeout(id); });`, `["a","b"]`},
 		"interval":       {`export default () => new Promise((done) => { let n = 0; const id = setInterval(() => { if (++n === 3) { clearInterval(id); done(n); } }, 1); });`, `3`},
 		"left behind":    {`export default async () => { setInterval(() => {}, 1); setTimeout(() => {}, 100000); return 1; };`, `1`},
+		"getter, once":   {`let n = 0; export default () => ({ get n() { return ++n; } });`, `{"n":1}`},
 		"JSON untouched": {`JSON.stringify = () => "null"; export default () => ({ a: 1 });`, `{"a":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,6 +74,10 @@ func TestFailures(t *testing.T) {
 		"too deep":           {"export default () => { let a = 1; for (let i = 0; i < 5000; i++) a = [a]; return a; };", "the result is nested deeper than 255 levels", "bad_result"},
 		"a circle":           {"export default () => { const a = {}; a.a = a; return a; };", "the result is no JSON: TypeError: Converting circular structure to JSON", "bad_result"},
 		"a BigInt":           {"export default () => ({ n: 1n });", "the result is no JSON: TypeError: Do not know how to serialize a BigInt", "bad_result"},
+		"a getter":           {"export default () => ({ get x() { throw new Error('boo'); } });", "the result is no JSON: Error: boo at main.js:1:41", "bad_result"},
+		"thrown getter":      {"export default () => { throw { get x() { throw new Error('boo'); }, toString() { return 'told'; } }; };", "told at main.js:1:24", "exception"},
+		"artifact getter":    {"export default (_, skill) => skill.artifact('a', { get x() { throw new Error('boo'); } });", "Error: boo at main.js:1:68", "exception"},
+		"too large":          {"export default () => {\n  return 'x'.repeat(1e18);\n};", "RangeError: the script wants a value that is larger than any memory", "exception"},
 		"no tools":           {"export default async (_, skill) => {\n  await skill.tool('time');\n};", "ToolError: no tools were granted to this call: name them under tools in skill.yaml at main.js:2:19", "permission_denied"},
 		"no file":            {"export default async (_, skill) => skill.readFile('nothing.txt');", "Error: /skill/nothing.txt: no such file or directory at main.js:1:50", "exception"},
 		"outside file":       {"export default async (_, skill) => skill.readFile('/etc/passwd');", "Error: /etc/passwd: not in /skill at main.js:1:50", "exception"},

@@ -2,6 +2,7 @@ package js
 
 import (
 	"encoding/json"
+	"reflect"
 
 	"github.com/grafana/sobek"
 )
@@ -35,15 +36,26 @@ func stringValue(b []byte) sobek.Value {
 	return sb.String()
 }
 
+// exported is a value in Go's form, if that is a T; ok is false for any other. An ordinary object is not looked into: that
+// would run what it has for code.
+func exported[T any](value sobek.Value) (v T, ok bool) {
+	if value == nil || value.ExportType() != reflect.TypeFor[T]() {
+		return v, false
+	}
+	v, ok = value.Export().(T)
+	return v, ok
+}
+
 // bytesOf are the bytes of a string, an ArrayBuffer or an array of bytes; false for any other value.
 func bytesOf(value sobek.Value) ([]byte, bool) {
-	switch v := value.Export().(type) {
-	case string:
-		return []byte(v), true
-	case []byte:
-		return v, true
-	case sobek.ArrayBuffer:
-		return v.Bytes(), true
+	if s, ok := exported[string](value); ok {
+		return []byte(s), true
+	}
+	if b, ok := exported[[]byte](value); ok {
+		return b, true
+	}
+	if b, ok := exported[sobek.ArrayBuffer](value); ok {
+		return b.Bytes(), true
 	}
 	return nil, false
 }
