@@ -122,7 +122,7 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	r := relay.New(relay.Options{
 		ReqID: c.req.ID, Output: int64(p.policy.Limits.Output), Out: int64(p.policy.Limits.Out), Frames: p.skill.Run.Frames,
 		Keep: s.keep(c, p), Deliver: s.deliver(c, w), Use: side.use,
-		Redact: p.grants.values(),
+		Redact: p.grants.values(ctx),
 	})
 	delivered := make(chan struct{})
 	c.delivered = delivered

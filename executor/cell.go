@@ -144,7 +144,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	cl.mouth = newMouth(cl.stdio.Stdin)
 	cl.lines = wall.NewWriter(cl.mouth)
 	s.tidying.Go(func() { s.observe(cl) })
-	secrets := p.grants.values()
+	secrets := p.grants.values(ctx)
 	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr, secrets) })
 	s.watch.Phase("start", time.Since(began))
 	return cl, nil

@@ -662,3 +662,39 @@ func TestALeaseThatNoCellTakes(t *testing.T) {
 		}
 	}
 }
+
+// outermost is a desk that grants nothing to calls within calls.
+type outermost struct{ *desk }
+
+func (o outermost) Grant(ask service.Ask) (service.Grant, error) {
+	if len(ask.Chain) > 0 {
+		return nil, nil
+	}
+	return o.desk.Grant(ask)
+}
+
+// What a skill was given as a secret and passes on by accident is taken out of what the call within its call says, too.
+func TestSecretsWithinCallsWithinCalls(t *testing.T) {
+	var b *bench
+	d := &desk{}
+	inner := make(chan *a2e.CallResponse, 1)
+	d.tool = func(ctx context.Context, ask *wall.Tool) *wall.ToolResult {
+		inner <- b.Call(service.Nested(ctx, []string{"free"}), a2e.Caller{Door: "test"}, req(ask.Name), nil)
+		return &wall.ToolResult{ID: ask.ID, Success: true}
+	}
+	b = serviced(t, nil, func(c *insider, heard <-chan []byte) {
+		if c.spec.Labels[sandbox.LabelSkill] == "free" {
+			_ = c.out.Encode(wall.Tool{Type: wall.TypeTool, ID: "1", Name: "patient"})
+			<-heard
+			c.done(nil)
+			return
+		}
+		c.done("I was told sesame-open")
+	}, func(c *Config) { c.Services = []service.Service{outermost{d}} })
+	if answer, _ := b.ask(t.Context(), req("free")); answer.Error != nil {
+		t.Fatal(answer.Error)
+	}
+	if answer := <-inner; answer.Error != nil || string(data(answer)) != `"I was told [redacted]"` {
+		t.Errorf("%v, %s", answer.Error, data(answer))
+	}
+}

@@ -41,7 +41,7 @@ type side struct {
 func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants) *side {
 	own, end := ctx, func() {}
 	if len(g.all) > 0 {
-		own, end = outlived(ctx)
+		own, end = outlived(context.WithValue(ctx, aroundKey{}, g.values(ctx)))
 	}
 	d := &side{
 		s: s, c: c, grants: g, lines: cl.lines, ctx: own, end: end,
