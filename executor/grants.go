@@ -164,7 +164,7 @@ func (g *grants) makeLease(p *plan) *a2e.Error {
 	case err != nil:
 		return a2e.Errorf(a2e.RuntimeError, "the lease of the call has no JSON form").Because(a2e.ReasonInternal)
 	case len(line) > wall.MaxLine:
-		return a2e.Errorf(a2e.RuntimeError, "secrets, tools and output schema of the skill take %d bytes, a cell takes %d", len(line), wall.MaxLine).
+		return a2e.Errorf(a2e.RuntimeError, "secrets, model settings, tools and output schema of the call take %d bytes, a cell takes %d", len(line), wall.MaxLine).
 			Because(a2e.ReasonUnsupported)
 	}
 	if _, err := wall.DecodeLease(line); err != nil { // as the runner reads it, whose refusal would cost a cell

@@ -12,6 +12,7 @@ import (
 
 const (
 	tunnelBudget = 1 << 30 // bytes of a call's tunnel lines, both ways
+	tunnelTotal  = 1 << 16 // streams that a call opens in all
 	toolsAtOnce  = 16      // tool lines of a call that are answered at a time
 	toolsInAll   = 10_000  // and in all
 	replyBacklog = 64      // answers that wait for a cell to read; what is more is dropped
@@ -44,7 +45,7 @@ func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants)
 	}
 	d := &side{
 		s: s, c: c, grants: g, lines: cl.lines, ctx: own, end: end,
-		tunnel: wall.NewTunnel(cl.lines, wall.TunnelOptions{Ports: g.names(), Bytes: tunnelBudget}),
+		tunnel: wall.NewTunnel(cl.lines, wall.TunnelOptions{Ports: g.names(), Total: tunnelTotal, Bytes: tunnelBudget}),
 	}
 	if g.tools != nil {
 		d.slots = make(chan struct{}, toolsAtOnce)

@@ -54,6 +54,7 @@ type supervisor interface {
 // system is hotcell wired together.
 type system struct {
 	skills     skills.Catalog
+	watch      func(ctx context.Context) // keeps the skills up to date until ctx ends; nil: they are looked at when they are asked for
 	supervisor supervisor
 	metrics    http.Handler
 	probe      func(ctx context.Context) error // asks the engine whether it is there

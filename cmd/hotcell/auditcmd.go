@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -19,19 +18,30 @@ func (a *app) auditCmd() *cobra.Command {
 	c := &cobra.Command{Use: "audit", Short: "Show what calls used outside of their cells"}
 	group(c)
 	var call string
+	var limit int
 	var asJSON bool
 	list := &cobra.Command{
-		Use: "list", Short: "List the newest entries of the journal, the oldest of them first", Args: exactly(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.listAudit(c.Context(), call, asJSON) },
+		Use:   "list",
+		Short: "List the newest entries of the journal, the oldest of them first",
+		Long: "List the newest entries of the journal, the oldest of them first, at most 10,000: which call asked which model, host and\n" +
+			"tool, what became of it, tokens in + out, and the cost where the configuration has a price.",
+		Example: "  hotcell audit list --call 01M8NY82V13BFT9F7J736452VN\n" +
+			"  hotcell audit list --json | jq 'group_by(.skill)[] | {skill: .[0].skill, tokens: map(.data.tokens_in + .data.tokens_out) | add}'",
+		Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.listAudit(c.Context(), call, limit, asJSON) },
 	}
 	list.Flags().StringVar(&call, "call", "", "only what one call used: its `ID`, or its request's")
-	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	list.Flags().IntVar(&limit, "limit", 0, "only so many, the newest; 0 for all")
+	list.Flags().BoolVar(&asJSON, "json", false, "print JSON, with all that is kept")
 	c.AddCommand(list)
 	return c
 }
 
 // listAudit reads the journal itself: no daemon need run.
-func (a *app) listAudit(ctx context.Context, call string, asJSON bool) error {
+func (a *app) listAudit(ctx context.Context, call string, limit int, asJSON bool) error {
+	if limit < 0 {
+		return usagef("--limit %d: expected 0 or more", limit)
+	}
 	cfg, _, err := a.settings()
 	if err != nil {
 		return err
@@ -58,6 +68,9 @@ func (a *app) listAudit(ctx context.Context, call string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	if limit > 0 && len(entries) > limit {
+		entries = entries[len(entries)-limit:]
+	}
 	return a.printAudit(entries, asJSON)
 }
 
@@ -67,12 +80,10 @@ func (a *app) printAudit(entries []audit.Entry, asJSON bool) error {
 	}
 	rows := make([][]string, 0, len(entries))
 	for _, e := range entries {
-		data, err := json.Marshal(e.Data)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, []string{e.At.Local().Format(time.DateTime), e.Call, oneLine(e.Kind, 40), oneLine(string(data), 300)})
+		rows = append(rows, []string{
+			e.At.Local().Format(time.DateTime), e.Call, oneLine(e.Skill, 64), oneLine(e.Kind, 40), oneLine(auditText(e), 300),
+		})
 	}
-	table(a.out, []string{"AT", "CALL", "KIND", "DATA"}, rows)
+	whole(a.out, []string{"AT", "CALL", "SKILL", "KIND", "WHAT"}, rows)
 	return nil
 }

@@ -3,11 +3,15 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/llm"
 	"github.com/hotcell/hotcell/internal/secrets"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
@@ -18,28 +22,31 @@ import (
 // granted is what a call of a skill would get of what the configuration has, or why it would be refused: nothing is asked over
 // a network, and no value is shown.
 type granted struct {
-	Model   string `json:"model,omitempty"`   // "small of openai"
-	Secrets string `json:"secrets,omitempty"` // names
+	Model   string   `json:"model,omitempty"`   // "small of openai"
+	Budget  string   `json:"budget,omitempty"`  // what one call may use of it
+	Secrets string   `json:"secrets,omitempty"` // names
+	Tools   []string `json:"tools,omitempty"`   // as declared; no server is asked
 }
 
-// grants asks the services that a call would ask, but for those that would ask others.
-func grants(cfg *config.Config, skill *skills.Skill, effective policies.Effective) granted {
+// grants asks the services that a call would ask, but for those that would ask others. The log is told what callers are not.
+func grants(cfg *config.Config, log *slog.Logger, skill *skills.Skill, effective policies.Effective) granted {
 	models, err := newBroker(cfg, audit.Nobody)
 	if err != nil {
-		return granted{Model: "refused: " + plainRefusal(err)}
+		return granted{Model: "refused: " + plainRefusal(err), Tools: skill.ToolNames}
 	}
 	defer models.Close()
 	ask := service.Ask{Skill: skill, Policy: effective}
-	var g granted
+	g := granted{Tools: skill.ToolNames}
 	l, why := leased(models, ask)
 	switch {
 	case why != "":
 		g.Model = why
 	case l.Model != nil:
 		g.Model = cmp.Or(l.Model.Model, "a model of the skill's choice") + " of " + l.Model.Provider
+		g.Budget = budget(cfg.LLM.Providers, l.Model.Provider, skill, effective)
 	}
 	if len(effective.Secrets) > 0 {
-		if _, why = leased(secrets.New(secrets.Options{Refs: cfg.Secrets, Resolver: references(cfg)}), ask); why == "" {
+		if _, why = leased(secrets.New(secrets.Options{Refs: cfg.Secrets, Resolver: references(cfg), Log: log}), ask); why == "" {
 			why = strings.Join(effective.Secrets, " ")
 		}
 		g.Secrets = why
@@ -66,4 +73,24 @@ func plainRefusal(err error) string {
 		return oneLine(e.Message, 300)
 	}
 	return oneLine(err.Error(), 300)
+}
+
+// budget says what one call may use of a provider. Where the skill has the credential itself, nothing holds it to that.
+func budget(providers []llm.Provider, name string, skill *skills.Skill, effective policies.Effective) string {
+	i := slices.IndexFunc(providers, func(p llm.Provider) bool { return p.Name == name })
+	if i < 0 {
+		return ""
+	}
+	if effective.LLM != nil && effective.LLM.Inject == policies.InjectFile {
+		return "none: the skill has the credential itself"
+	}
+	limits := providers[i].Complete().Limits
+	if n := skill.MaxTurns; n > 0 {
+		limits.Requests = min(limits.Requests, n)
+	}
+	text := fmt.Sprintf("a call: %d requests, %d tokens, %s", limits.Requests, limits.Tokens, size(limits.Bytes))
+	if limits.Cost > 0 {
+		text += ", cost " + limits.Cost.String()
+	}
+	return text + fmt.Sprintf("; %d at once", limits.Concurrency)
 }

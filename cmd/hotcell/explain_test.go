@@ -9,8 +9,8 @@ import (
 // What a skill is granted outside of its cell is explained, and so is why it would be refused; no value is shown.
 func TestExplainTellsWhatIsGranted(t *testing.T) {
 	b := own(newBench(t, succeed(nil, "")))
-	writeSkill(t, "asker", "llm: {model: small}\nsecrets: [TOKEN]\nnetwork: {allow: [api.example.org:443, other.example.org:443]}\n")
-	const file = "llm: {providers: [{name: fake, kind: openai, base_url: 'https://models.example.org/v1', credential: 'env:HOTCELL_TEST_KEY', models: [small]}]}\n" +
+	writeSkill(t, "asker", "llm: {model: small}\nmax_turns: 7\ntools: [time]\nsecrets: [TOKEN]\nnetwork: {allow: [api.example.org:443, other.example.org:443]}\n")
+	const file = "llm: {providers: [{name: fake, kind: openai, base_url: 'https://models.example.org/v1', credential: 'env:HOTCELL_TEST_KEY', models: [small], prices: [{models: ['*'], input: 1, output: 1}], limits: {tokens: 5000, cost: 0.5}}]}\n" +
 		"secrets: {TOKEN: 'env:HOTCELL_TEST_TOKEN'}\npolicy: {network: {allow: [api.example.org:443]}}\n"
 	if err := os.WriteFile("hotcell.yaml", []byte(file), 0o600); err != nil {
 		t.Fatal(err)
@@ -22,8 +22,9 @@ func TestExplainTellsWhatIsGranted(t *testing.T) {
 		}
 		return b.out.String()
 	}
-	if got := explain(); !strings.Contains(got, "model    refused: ") || !strings.Contains(got, "HOTCELL_TEST_KEY") || !strings.Contains(got, "secrets  refused: ") {
-		t.Errorf("without values:\n%s", got)
+	if got := explain(); !strings.Contains(got, "model    refused: ") || !strings.Contains(got, "HOTCELL_TEST_KEY") || !strings.Contains(got, "secrets  refused: ") ||
+		!strings.Contains(b.err.String(), "HOTCELL_TEST_TOKEN") {
+		t.Errorf("without values:\n%s%s", got, b.err.String())
 	}
 	t.Setenv("HOTCELL_TEST_KEY", "sk-canary-0123456789")
 	t.Setenv("HOTCELL_TEST_TOKEN", "canary-0123456789")
@@ -33,7 +34,7 @@ func TestExplainTellsWhatIsGranted(t *testing.T) {
 		}
 	}
 	got := explain()
-	for _, want := range []string{"model    small of fake", "secrets  TOKEN", "network  api.example.org:443 other.example.org:443 by skill  api.example.org:443 by operator"} {
+	for _, want := range []string{"model    small of fake", "secrets  TOKEN", "budget   a call: 7 requests, 5000 tokens, 64 MiB, cost 0.5; 4 at once", "tools    time\n", "network  api.example.org:443 other.example.org:443 by skill  api.example.org:443 by operator"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +20,7 @@ func (a *app) policyCmd() *cobra.Command {
 	var asJSON, spec bool
 	explain := &cobra.Command{
 		Use:   "explain SKILL",
-		Short: "Show a skill's limits, who decided each, and what was cut",
+		Short: "Show what a call of a skill gets, who decided it, and what was cut",
 		Args:  exactly("SKILL"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.explain(args[0], timeout, asJSON, spec)
@@ -67,16 +69,17 @@ func (a *app) explain(name, timeout string, asJSON, spec bool) error {
 	if image == "" {
 		image = images.Default(cfg.Images.Defaults, skill.Run.Kind)
 	}
-	switch {
-	case spec:
+	if spec {
 		return a.printSpec(skill, effective, image)
-	case asJSON:
+	}
+	told := grants(cfg, a.logger(slog.LevelWarn), skill, effective)
+	if asJSON {
 		err = a.printJSON(explained{
-			skill.Name, skill.Status, skill.BlockedWhy, image, grants(cfg, skill, effective),
+			skill.Name, skill.Status, skill.BlockedWhy, image, told,
 			append([]policies.Choice{}, effective.Choices...), append([]policies.Clamp{}, effective.Clamps...),
 		})
-	default:
-		err = a.printExplained(skill, image, grants(cfg, skill, effective), effective)
+	} else {
+		err = a.printExplained(skill, image, told, effective)
 	}
 	if err == nil && blocked {
 		return silent(exitFailed)
@@ -93,7 +96,8 @@ func (a *app) printExplained(skill *skills.Skill, image string, g granted, effec
 	}
 	facts(a.out, [][2]string{
 		{"skill", oneLine(skill.Name, 80)}, {"status", status}, {"image", oneLine(image, 300)},
-		{"model", oneLine(g.Model, 400)}, {"secrets", oneLine(g.Secrets, 400)},
+		{"model", oneLine(g.Model, 400)}, {"budget", g.Budget}, {"secrets", oneLine(g.Secrets, 400)},
+		{"tools", oneLine(strings.Join(g.Tools, ", "), 400)},
 	})
 	if len(effective.Choices) == 0 {
 		return nil

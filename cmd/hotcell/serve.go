@@ -59,6 +59,7 @@ func (a *app) serve(ctx context.Context, overrides map[string]any) error {
 	hangUp := func() {
 		log.Info("SIGHUP: nothing to reload: skills are read again by themselves, the configuration at a restart")
 	}
+	defer sys.watched(ctx)()
 	signals := a.interruptible(ctx, sys.supervisor, hangUp, func(ctx context.Context) { err = a.daemonDoors(ctx, sys, cfg, log) })
 	return errors.Join(killedBy(signals, err), sys.close())
 }

@@ -10,6 +10,17 @@ import (
 
 // table writes rows in aligned columns, a heading above them. The last column takes what room is left on a terminal.
 func table(out *screen, heading []string, rows [][]string) {
+	room := 0
+	if out.live {
+		room = out.width()
+	}
+	columns(out, heading, rows, room)
+}
+
+// whole is a table whose lines are not cut: a narrow terminal wraps them.
+func whole(out *screen, heading []string, rows [][]string) { columns(out, heading, rows, 0) }
+
+func columns(out *screen, heading []string, rows [][]string, room int) {
 	widths := make([]int, len(heading))
 	for _, row := range append([][]string{heading}, rows...) {
 		for i, cell := range row {
@@ -17,10 +28,6 @@ func table(out *screen, heading []string, rows [][]string) {
 		}
 	}
 	out.line(out.style.bold.Render(tableLine(heading, widths, 0)))
-	room := 0
-	if out.live {
-		room = out.width()
-	}
 	for _, row := range rows {
 		out.line(tableLine(row, widths, room))
 	}

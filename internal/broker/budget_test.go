@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -128,6 +129,9 @@ func TestCosts(t *testing.T) {
 	}
 	if b := g.(*grant).budget; b.cost != 3_000+30_000 {
 		t.Errorf("it cost %s", b.cost)
+	}
+	if e := r.diary.last(t); e["cost"] != json.Number("0.033") {
+		t.Errorf("the audit says %v", e)
 	}
 	got := r.do(c, post(t, "/v1/chat/completions", `{"model":"small","max_tokens":5000}`))
 	refusedFor(t, got, 403, "cost")

@@ -62,6 +62,7 @@ func (x *exchange) run() *refusal {
 		return refused
 	}
 	price, priced := x.g.plan.to.Price(x.q.model)
+	x.rec.price, x.rec.priced = price, priced
 	held, refused := x.g.budget.reserve(x.q, rt, price, priced)
 	if refused != nil {
 		return refused

@@ -1,10 +1,12 @@
 package broker
 
 import (
+	"encoding/json"
 	"sync"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/audit"
+	"github.com/hotcell/hotcell/internal/llm"
 )
 
 // Kind is what the broker's entries in the audit are called.
@@ -33,6 +35,8 @@ type record struct {
 	status   int
 	reason   string
 	used     usage
+	price    llm.Price
+	priced   bool
 	bytes    int64
 	began    time.Time
 }
@@ -48,6 +52,9 @@ func (g *grant) keep(r *record) {
 	}
 	if r.reason != "" {
 		data["reason"] = r.reason
+	}
+	if r.priced && r.used.in+r.used.out > 0 {
+		data["cost"] = json.Number(cost(r.price, r.used.in, r.used.out).String())
 	}
 	if r.used.guessed {
 		data["estimated"] = true

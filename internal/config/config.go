@@ -33,8 +33,9 @@ type Config struct {
 
 // Skills says where skills are found.
 type Skills struct {
-	Dirs    []string // folders of bundles, the first that has a name wins
-	Bundled bool     // also offer the skills in this program, last
+	Dirs    []string          // folders of bundles, the first that has a name wins
+	Bundled bool              // also offer the skills in this program, after those and what is installed
+	Plugins map[string]string // more folders of bundles, last, each the source of its name
 }
 
 // Sandbox says what makes cells, and how many.
@@ -71,6 +72,9 @@ type A2E struct {
 	EmbedEvents bool   // put the events into the result too
 }
 
+// InstalledSkills is the folder of the skills that an operator uploaded.
+func (c *Config) InstalledSkills() string { return filepath.Join(c.DataDir, "installed") }
+
 // OperatorPolicy is the configuration's part in narrowing a call's policy.
 func (c *Config) OperatorPolicy() policies.Policy {
 	return policies.Policy{
@@ -87,7 +91,7 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Listen:  "127.0.0.1:8765",
 		Socket:  "/run/hotcell/hotcell.sock",
 		DataDir: "/var/lib/hotcell",
-		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true},
+		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
 		Policy:  Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},

@@ -28,6 +28,7 @@ func fields() []field {
 		{"socket", func(c *Config) any { return &c.Socket }},
 		{"data_dir", func(c *Config) any { return &c.DataDir }},
 		{"skills.dirs", func(c *Config) any { return &c.Skills.Dirs }},
+		{"skills.plugins", func(c *Config) any { return &c.Skills.Plugins }},
 		{"skills.bundled", func(c *Config) any { return &c.Skills.Bundled }},
 		{"sandbox.driver", func(c *Config) any { return &c.Sandbox.Driver }},
 		{"sandbox.runtime", func(c *Config) any { return &c.Sandbox.Runtime }},

@@ -15,7 +15,7 @@ func TestFileErrors(t *testing.T) {
 		"swap":            {"sokcet: x", "hotcell.yaml:1:1: sokcet: unknown key, did you mean socket?"},
 		"nothing like it": {"a2e: {colour: red}", "hotcell.yaml:1:7: a2e.colour: unknown key, expected one of errors, embed_events"},
 		"later section":   {"auth: {mode: none}", "hotcell.yaml:1:1: auth: not available in this version"},
-		"later key":       {"skills: {plugins: {}}", "hotcell.yaml:1:10: skills.plugins: not available in this version"},
+		"later key":       {"sandbox: {accept_unenforced: []}", "hotcell.yaml:1:11: sandbox.accept_unenforced: not available in this version"},
 		"two at once": {"a2e: {x: 1}\nauth: {}",
 			"hotcell.yaml:1:7: a2e.x: unknown key, expected one of errors, embed_events\n" +
 				"hotcell.yaml:2:1: auth: not available in this version"},

@@ -52,7 +52,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 	}
 	want := &Config{
 		Listen: "127.0.0.1:8765", Socket: "/run/hotcell/hotcell.sock", DataDir: "/var/lib/hotcell",
-		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true},
+		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
 		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
@@ -120,6 +120,7 @@ data_dir: /srv/hotcell
 skills:
   dirs: [a, "~/b"]
   bundled: false
+  plugins: {extra: ~/extra, more: more/skills}
 sandbox: {driver: docker, runtime: runsc, max_cells: 12, max_memory: 4Gi}
 pool: {max: 3, idle: 90s, max_age: 1h}
 policy:
@@ -175,7 +176,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 	}
 	want := &Config{
 		Listen: "[::1]:0", Socket: "/tmp/s", DataDir: "/srv/hotcell",
-		Skills:  Skills{Dirs: []string{"a", "/root/b"}},
+		Skills:  Skills{Dirs: []string{"a", "/root/b"}, Plugins: map[string]string{"extra": "/root/extra", "more": "more/skills"}},
 		Sandbox: Sandbox{Driver: "docker", Runtime: "runsc", MaxCells: 12, MaxMemory: 4 << 30},
 		Pool:    Pool{Max: 3, Idle: Age(90 * time.Second), MaxAge: Age(time.Hour)},
 		Policy: Policy{
@@ -270,7 +271,7 @@ func TestPrecedence(t *testing.T) {
 	}
 	values := []any{c.Sandbox, c.Skills, c.Images.Defaults, c.Policy.Limits.CPU}
 	wantValues := []any{
-		Sandbox{Driver: "docker", Runtime: "env", MaxCells: 1, MaxMemory: 1 << 20}, Skills{Dirs: []string{"x", "y"}},
+		Sandbox{Driver: "docker", Runtime: "env", MaxCells: 1, MaxMemory: 1 << 20}, Skills{Dirs: []string{"x", "y"}, Plugins: map[string]string{}},
 		map[string]string{"python": "env/python", "sh": "file/sh"}, policies.MilliCPU(500),
 	}
 	if diff := cmp.Diff(wantValues, values); diff != "" {

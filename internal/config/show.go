@@ -38,6 +38,9 @@ func (p *printer) field(key string, place any) {
 	case *Secrets:
 		p.texts(key, *v)
 	case *map[string]MCPServer:
+		if len(*v) == 0 {
+			p.line(key, "{}")
+		}
 		for _, k := range slices.Sorted(maps.Keys(*v)) {
 			server := (*v)[k]
 			p.line(key+"."+k, flow(serverParts(&server)))
@@ -50,6 +53,9 @@ func (p *printer) field(key string, place any) {
 }
 
 func (p *printer) texts(key string, m map[string]string) {
+	if len(m) == 0 {
+		p.line(key, "{}")
+	}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		p.line(key+"."+k, scalar(m[k]))
 	}

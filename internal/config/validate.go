@@ -29,6 +29,7 @@ func (c *Config) faults() []*FieldError {
 	v.add("socket", checkSocket(c.Socket))
 	v.add("data_dir", checkFolder(c.DataDir))
 	v.add("skills.dirs", checkList(c.Skills.Dirs))
+	c.pluginFaults(&v)
 	v.add("sandbox.driver", oneOf(c.Sandbox.Driver, []string{"auto", "docker", "oci"}, "kubernetes"))
 	v.add("sandbox.runtime", checkRuntime(c.Sandbox.Runtime))
 	v.add("sandbox.max_cells", between(c.Sandbox.MaxCells, 0, maxCells))

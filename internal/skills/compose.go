@@ -41,6 +41,7 @@ func compose(all []*loaded, box Toolbox) []*Skill {
 	for _, group := range order {
 		for _, i := range group {
 			c.flatten(i)
+			c.checkRequired(c.done[i])
 		}
 	}
 	for c.spread(order) { // a skill that is Blocked blocks those that need it
@@ -211,11 +212,16 @@ func (s *composed) fail(d declaration, code, format string, args ...any) {
 	}
 	s.report.at(fileSidecar, d.at, d.path, SeverityError, code, format, args...)
 	f := s.report.findings[len(s.report.findings)-1]
+	s.warn(f)
+	if s.skill.Status == Published {
+		s.skill.Status, s.skill.BlockedWhy = Blocked, blockedWhy(&f)
+	}
+}
+
+// warn adds a finding that blocks nothing.
+func (s *composed) warn(f Finding) {
 	sk := *s.skill
 	sk.Findings = append(slices.Clone(sk.Findings), f)
 	sortFindings(sk.Findings)
-	if sk.Status == Published {
-		sk.Status, sk.BlockedWhy = Blocked, blockedWhy(&f)
-	}
 	s.skill = &sk
 }

@@ -37,9 +37,10 @@ func (s *Store) Write(e audit.Entry) {
 func (s *Store) Audit(ctx context.Context, call string) ([]audit.Entry, error) {
 	which, args := "", []any{mostListed}
 	if call != "" {
-		which, args = "WHERE call = ?", []any{call, mostListed}
+		which, args = "WHERE audit.call = ?", []any{call, mostListed}
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT call, at, kind, data FROM audit `+which+` ORDER BY n DESC LIMIT ?`, args...)
+	rows, err := s.read.QueryContext(ctx, `SELECT audit.call, coalesce(json_extract(CAST(calls.view AS TEXT), '$.skill'), ''), audit.at, audit.kind, audit.data
+		FROM audit LEFT JOIN calls ON calls.id = audit.call `+which+` ORDER BY audit.n DESC LIMIT ?`, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (s *Store) Audit(ctx context.Context, call string) ([]audit.Entry, error) {
 		var e audit.Entry
 		var at int64
 		var data []byte
-		if err := errors.Join(rows.Scan(&e.Call, &at, &e.Kind, &data), json.Unmarshal(data, &e.Data)); err != nil {
+		if err := errors.Join(rows.Scan(&e.Call, &e.Skill, &at, &e.Kind, &data), json.Unmarshal(data, &e.Data)); err != nil {
 			return nil, err
 		}
 		e.At = time.UnixMicro(at).UTC()

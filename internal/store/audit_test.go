@@ -25,6 +25,7 @@ func entries(t *testing.T, s *Store, call string) []audit.Entry {
 
 func TestAudit(t *testing.T) {
 	s := opened(t, Options{Now: func() time.Time { return start }})
+	accept(t, s, taken("01B", "r"))
 	one := audit.Entry{At: start.Add(time.Second), Call: "01A", Kind: "llm.request", Data: map[string]any{"provider": "p", "status": 200.0}}
 	s.Write(one)
 	s.Write(audit.Entry{Call: "01B", Kind: "tool.call"})
@@ -37,7 +38,7 @@ func TestAudit(t *testing.T) {
 	if diff := cmp.Diff(want, entries(t, s, "01A")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := entries(t, s, ""); len(got) != 4 || got[1].Call != "01B" {
+	if got := entries(t, s, ""); len(got) != 4 || got[1].Call != "01B" || got[1].Skill != "echo" {
 		t.Errorf("of all calls: %v", got)
 	}
 	if got := entries(t, s, "01C"); len(got) != 0 {
