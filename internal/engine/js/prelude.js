@@ -234,7 +234,8 @@
   global.Response = Response;
 
   const send = located("TypeError", native.fetch);
-  global.fetch = (input, init = {}) => {
+  global.fetch = async (input, init) => {
+    init ??= {};
     const headers = new Headers(init.headers);
     let body = init.body ?? null;
     const kind = (type) => { if (!headers.has("content-type")) headers.set("content-type", type); };
@@ -248,7 +249,7 @@
       body = JSON.stringify(body);
     }
     const method = String(init.method ?? "GET").toUpperCase();
-    return send(method, String(input?.url ?? input), [...headers], plain(body), String(init.redirect ?? "follow")).then((raw) => new Response(raw));
+    return new Response(await send(method, String(input?.url ?? input), [...headers], plain(body), String(init.redirect ?? "follow")));
   };
 
   global.__skill = (request, environment, own) => {

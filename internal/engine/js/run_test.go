@@ -33,6 +33,7 @@ func TestResults(t *testing.T) {
 			setTimeout(() => done(l), 30); setTimeout(() => l.push("b"), 12); setTimeout((x) => l.push(x), 2, "a"); const id = setTimeout(() => l.push("no"), 3); clearTimeout(id); });`, `["a","b"]`},
 		"interval":       {`export default () => new Promise((done) => { let n = 0; const id = setInterval(() => { if (++n === 3) { clearInterval(id); done(n); } }, 1); });`, `3`},
 		"left behind":    {`export default async () => { setInterval(() => {}, 1); setTimeout(() => {}, 100000); return 1; };`, `1`},
+		"thenable":       {`export default () => ({ then(done) { setTimeout(() => done({ n: 4 }), 1); } });`, `{"n":4}`},
 		"getter, once":   {`let n = 0; export default () => ({ get n() { return ++n; } });`, `{"n":1}`},
 		"JSON untouched": {`JSON.stringify = () => "null"; export default () => ({ a: 1 });`, `{"a":1}`},
 	} {
