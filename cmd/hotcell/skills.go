@@ -42,8 +42,10 @@ func (a *app) skillsCmd() *cobra.Command {
 	lint := &cobra.Command{
 		Use:   "lint DIR",
 		Short: "Say what is wrong with a skill's folder, with file, line and column",
-		Args:  exactly("DIR"),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.lintSkill(args[0], lintJSON) },
+		Long: "Say what is wrong with a skill's folder, or with each in a folder of skills, with file, line and column. What depends\n" +
+			"on other skills, those that it includes or uses as tools, is told by 'hotcell skills show'.",
+		Args: exactly("DIR"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.lintSkill(args[0], lintJSON) },
 	}
 	lint.Flags().BoolVar(&lintJSON, "json", false, "print JSON")
 	c.AddCommand(list, show, lint)
