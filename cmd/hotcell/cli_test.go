@@ -279,10 +279,13 @@ func TestConfigErrorsNameThePlace(t *testing.T) {
 	}
 }
 
-func TestVersionNamesItsRunners(t *testing.T) {
-	got := version(fstest.MapFS{"embed/hotcell-runner-arm64": {Data: []byte("1234")}})
+func TestVersionNamesWhatIsBuiltIn(t *testing.T) {
+	got := version(fstest.MapFS{"embed/hotcell-runner-arm64": {Data: []byte("1234")}, "embed/hotcell-engine-amd64.gz": {Data: []byte("123")}})
 	if diff := cmp.Diff(map[string]int64{"arm64": 4}, got.Runners); diff != "" {
 		t.Errorf("runners (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int64{"amd64": 3}, got.Engines); diff != "" {
+		t.Errorf("engines (-want +got):\n%s", diff)
 	}
 	b := newBench(t, succeed(nil, ""))
 	if code := b.run("version"); code != 0 || !strings.HasPrefix(b.out.String(), "hotcell ") {
