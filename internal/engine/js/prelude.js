@@ -10,7 +10,15 @@
     });
   };
 
+  // What is shown may have code of its own, which may throw.
   const show = (value) => {
+    try {
+      return shown(value);
+    } catch {
+      return `[${typeof value} that can't be shown]`;
+    }
+  };
+  const shown = (value) => {
     if (typeof value === "string") return value;
     if (value instanceof Error) return value.stack || String(value);
     if (typeof value !== "object" || value === null) return typeof value === "bigint" ? `${value}n` : String(value);

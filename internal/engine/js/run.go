@@ -148,7 +148,7 @@ func (s *script) serve(req *engine.Request) error {
 
 // wait runs the loop until a promise is settled. Any other value is its own result.
 func (s *script) wait(value sobek.Value, stuck string) (sobek.Value, error) {
-	p, ok := value.Export().(*sobek.Promise)
+	p, ok := exported[*sobek.Promise](value)
 	if !ok {
 		return value, nil
 	}

@@ -33,6 +33,8 @@ func TestResults(t *testing.T) {
 			setTimeout(() => done(l), 30); setTimeout(() => l.push("b"), 12); setTimeout((x) => l.push(x), 2, "a"); const id = setTimeout(() => l.push("no"), 3); clearTimeout(id); });`, `["a","b"]`},
 		"interval":       {`export default () => new Promise((done) => { let n = 0; const id = setInterval(() => { if (++n === 3) { clearInterval(id); done(n); } }, 1); });`, `3`},
 		"left behind":    {`export default async () => { setInterval(() => {}, 1); setTimeout(() => {}, 100000); return 1; };`, `1`},
+		"a getter":       {`let n = 0; export default () => ({ get n() { return ++n; } });`, `{"n":1}`},
+		"hard to show":   {`export default () => { const a = {}; a.a = a; console.log(a, Symbol("s"), new Proxy({}, { get() { throw 1; } }), { toString() { throw 1; }, toJSON() { throw 2; } }); return 1; };`, `1`},
 		"JSON untouched": {`JSON.stringify = () => "null"; export default () => ({ a: 1 });`, `{"a":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,6 +72,11 @@ func TestFailures(t *testing.T) {
 		"never settles":      {"export default () => new Promise(() => {});", "the default export's promise never settled: nothing is left that it could wait for", "never_settled"},
 		"top level never":    {"await new Promise(() => {});\nexport default () => 1;", "main.js: its top level waits for something that never comes", "never_settled"},
 		"a function":         {"export default () => () => 1;", "the result is no JSON: it is a function or a symbol", "bad_result"},
+		"a getter throws":    {"export default () => ({\n  get a() { throw new Error('no a'); },\n});", "the result is no JSON: Error: no a at main.js:2:19", "bad_result"},
+		"throws a getter":    {"export default () => { throw { get a() { throw 1; } }; };", "[object Object] at main.js:1:24", "exception"},
+		"rejects a getter":   {"export default () => Promise.reject({ get a() { throw 1; } });", "[object Object]", "exception"},
+		"a body's getter":    {"export default async () => fetch('https://example.org/', { body: { get a() { throw new Error('no a'); } } });", "Error: no a at main.js:1:84", "exception"},
+		"odd retryable":      {"export default () => { throw Object.assign(new Error('x'), { retryable: { get a() { throw 1; } } }); };", "Error: x at main.js:1:44", "exception"},
 		"too deep":           {"export default () => { let a = 1; for (let i = 0; i < 5000; i++) a = [a]; return a; };", "the result is nested deeper than 255 levels", "bad_result"},
 		"a circle":           {"export default () => { const a = {}; a.a = a; return a; };", "the result is no JSON: TypeError: Converting circular structure to JSON", "bad_result"},
 		"a BigInt":           {"export default () => ({ n: 1n });", "the result is no JSON: TypeError: Do not know how to serialize a BigInt", "bad_result"},
