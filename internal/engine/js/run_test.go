@@ -31,9 +31,13 @@ func TestResults(t *testing.T) {
 		"microtasks":      {`export default async () => { const l = []; queueMicrotask(() => l.push(2)); l.push(1); await null; return l; };`, `[1,2]`},
 		"timers in order": {`export default () => new Promise((done) => { const l = [];
 			setTimeout(() => done(l), 30); setTimeout(() => l.push("b"), 12); setTimeout((x) => l.push(x), 2, "a"); const id = setTimeout(() => l.push("no"), 3); clearTimeout(id); });`, `["a","b"]`},
-		"interval":       {`export default () => new Promise((done) => { let n = 0; const id = setInterval(() => { if (++n === 3) { clearInterval(id); done(n); } }, 1); });`, `3`},
-		"left behind":    {`export default async () => { setInterval(() => {}, 1); setTimeout(() => {}, 100000); return 1; };`, `1`},
-		"a getter":       {`let n = 0; export default () => ({ get n() { return ++n; } });`, `{"n":1}`},
+		"interval":    {`export default () => new Promise((done) => { let n = 0; const id = setInterval(() => { if (++n === 3) { clearInterval(id); done(n); } }, 1); });`, `3`},
+		"left behind": {`export default async () => { setInterval(() => {}, 1); setTimeout(() => {}, 100000); return 1; };`, `1`},
+		"a getter":    {`let n = 0; export default () => ({ get n() { return ++n; } });`, `{"n":1}`},
+		"typed arrays": {`class A extends Uint8Array {} export default () => { const a = new Uint8Array([1, 2, 3]), b = new ArrayBuffer(8);
+			new Float64Array(b)[0] = 1; return [a.slice(1).length, a instanceof Uint8Array, a.constructor === Uint8Array, [...Uint8Array.of(4, 5)], new Uint8Array(b, 6, 2).length,
+			[...new A(a)], new A(2) instanceof A, b instanceof ArrayBuffer, ArrayBuffer.isView(a), new Uint8Array().length, [...Uint16Array.from([1, 2, 3])], new Uint8Array("2").length]; };`,
+			`[2,true,true,[4,5],2,[1,2,3],true,true,true,0,[1,2,3],2]`},
 		"hard to show":   {`export default () => { const a = {}; a.a = a; console.log(a, Symbol("s"), new Proxy({}, { get() { throw 1; } }), { toString() { throw 1; }, toJSON() { throw 2; } }); return 1; };`, `1`},
 		"JSON untouched": {`JSON.stringify = () => "null"; export default () => ({ a: 1 });`, `{"a":1}`},
 	} {
@@ -77,6 +81,11 @@ func TestFailures(t *testing.T) {
 		"rejects a getter":   {"export default () => Promise.reject({ get a() { throw 1; } });", "[object Object]", "exception"},
 		"a body's getter":    {"export default async () => fetch('https://example.org/', { body: { get a() { throw new Error('no a'); } } });", "Error: no a at main.js:1:84", "exception"},
 		"odd retryable":      {"export default () => { throw Object.assign(new Error('x'), { retryable: { get a() { throw 1; } } }); };", "Error: x at main.js:1:44", "exception"},
+		"a huge buffer":      {"export default () => new ArrayBuffer(2 ** 40);", "RangeError: ArrayBuffer: more than 2 GiB at main.js:1:22", "exception"},
+		"a huger buffer":     {"export default () => new ArrayBuffer(2 ** 52);", "RangeError: ArrayBuffer: more than 2 GiB at main.js:1:22", "exception"},
+		"huge numbers":       {"export default () => new Float64Array(2 ** 29);", "RangeError: Float64Array: more than 2 GiB at main.js:1:22", "exception"},
+		"huge bytes":         {"export default () => Uint8Array.from({ length: 2 ** 40 });", "RangeError: Uint8Array: more than 2 GiB at main.js:1:37", "exception"},
+		"like a huge array":  {"export default () => new Uint8Array({ length: 2 ** 40 });", "RangeError: Uint8Array: more than 2 GiB at main.js:1:22", "exception"},
 		"too deep":           {"export default () => { let a = 1; for (let i = 0; i < 5000; i++) a = [a]; return a; };", "the result is nested deeper than 255 levels", "bad_result"},
 		"a circle":           {"export default () => { const a = {}; a.a = a; return a; };", "the result is no JSON: TypeError: Converting circular structure to JSON", "bad_result"},
 		"a BigInt":           {"export default () => ({ n: 1n });", "the result is no JSON: TypeError: Do not know how to serialize a BigInt", "bad_result"},
