@@ -38,7 +38,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	return answer, nil, nil
 }
 
-// survive is [Supervisor.live] for a supervisor that outlives its own faults: a panic costs the call that met it, and what
+// survive is [Supervisor.metered] for a supervisor that outlives its own faults: a panic costs the call that met it, and what
 // that call held, and no other.
 func (s *Supervisor) survive(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) (out outcome) {
 	defer func() {
@@ -48,7 +48,7 @@ func (s *Supervisor) survive(ctx context.Context, c *call, inputs fs.FS, w a2e.E
 			out = outcome{fail: a2e.Errorf(a2e.RuntimeError, "internal error").Because(a2e.ReasonInternal)}
 		}
 	}()
-	return s.live(ctx, c, inputs, w)
+	return s.metered(ctx, c, inputs, w)
 }
 
 // outcome is how a call ended: fail is nil for success, result is what the skill gave, if anything.
@@ -164,7 +164,7 @@ func (s *Supervisor) judge(f *facts, c *call, p *plan, r *relay.Relay) outcome {
 	if fail != nil {
 		addNotes(fail, n)
 	} else if len(n) > 0 {
-		r.Say("warn", "the result stands, though its cell did not end well: %v", n)
+		r.Say("warn", "the result stands, though its cell did not end well: %s", inWords(n))
 	}
 	if len(n) > 0 {
 		c.update(func(v *control.Call) { v.Notes = n })

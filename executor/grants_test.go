@@ -571,6 +571,45 @@ func TestCallsWithinCallsDontWait(t *testing.T) {
 	}
 }
 
+// A supervisor that drains waits for the calls in flight, and for what they call meanwhile.
+func TestCallsWithinCallsAreInFlight(t *testing.T) {
+	var b *bench
+	d := &desk{}
+	d.tool = func(ctx context.Context, ask *wall.Tool) *wall.ToolResult {
+		inner := b.Call(service.Nested(ctx, []string{"free"}), a2e.Caller{Door: "test"}, req("patient"), nil)
+		return &wall.ToolResult{ID: ask.ID, Error: verdict(inner)}
+	}
+	started, draining := make(chan struct{}), make(chan struct{})
+	b = serviced(t, d, func(c *insider, heard <-chan []byte) {
+		if c.spec.Labels[sandbox.LabelSkill] != "free" {
+			c.done(nil)
+			return
+		}
+		close(started)
+		<-draining
+		_ = c.out.Encode(wall.Tool{Type: wall.TypeTool, ID: "1", Name: "inner"})
+		var r wall.ToolResult
+		_ = json.Unmarshal(<-heard, &r)
+		c.done(r.Error)
+	}, nil)
+	answers, drained := make(chan *a2e.CallResponse, 1), make(chan error, 1)
+	go func() { answers <- b.Call(context.Background(), a2e.Caller{Door: "test"}, req("free"), nil) }()
+	<-started
+	go func() { drained <- b.Drain(t.Context()) }()
+	testutil.Poll(t, 5*time.Second, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.draining
+	})
+	close(draining)
+	if answer := <-answers; answer.Error != nil || string(data(answer)) != `"ok"` {
+		t.Errorf("%v, %s", answer.Error, data(answer))
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+}
+
 // A call within a call ends with the one around it.
 func TestCallsWithinCallsEndWithTheirParent(t *testing.T) {
 	var b *bench

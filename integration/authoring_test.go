@@ -109,7 +109,7 @@ func newReader(t *testing.T) *reader {
 	_ = free.Close() // the recital takes it
 	listens := "until python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", " + port + "))' 2>/dev/null; do sleep 0.1; done"
 	r.place = strings.NewReplacer("make image\n", "", "docs/examples", source+"/docs/examples", "integration/skills", source+"/integration/skills",
-		"9999 &", port+" & "+listens, ":9999", ":"+port, "model.py", source+"/docs/examples/model.py")
+		"9999 &", port+" & "+listens, ":9999", ":"+port)
 	r.env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "OPENAI_") || strings.HasPrefix(kv, "PATH=") })
 	r.env = append(r.env, fmt.Sprintf("PATH=%s/bin:%s", r.dir, os.Getenv("PATH")), "HOTCELL__DATA_DIR="+filepath.Join(r.dir, "data"))
 	return r

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/testutil"
 	"github.com/hotcell/hotcell/internal/tools"
@@ -30,7 +31,7 @@ func TestWrongUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"rnu"}, `unknown command "rnu", did you mean 'hotcell run'?`},
-		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of audit, calls, config, doctor, images, policy, run, secrets, serve, skills, stdio, version (see 'hotcell help')`},
+		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of audit, calls, config, doctor, images, policy, run, secrets, serve, skills, stdio, tokens, version (see 'hotcell help')`},
 		{[]string{"\x1b[31mx"}, `unknown command "x"`},
 		{[]string{"skills"}, `hotcell: skills: expected one of init, lint, list, show (see 'hotcell help skills')`},
 		{[]string{"skills", "lits"}, `unknown command "lits", did you mean 'hotcell skills list'?`},
@@ -278,10 +279,13 @@ func TestConfigErrorsNameThePlace(t *testing.T) {
 	}
 }
 
-func TestVersionNamesItsRunners(t *testing.T) {
-	got := version(fstest.MapFS{"embed/hotcell-runner-arm64": {Data: []byte("1234")}})
+func TestVersionNamesWhatIsBuiltIn(t *testing.T) {
+	got := version(fstest.MapFS{"embed/hotcell-runner-arm64": {Data: []byte("1234")}, "embed/hotcell-engine-amd64.gz": {Data: []byte("123")}})
 	if diff := cmp.Diff(map[string]int64{"arm64": 4}, got.Runners); diff != "" {
 		t.Errorf("runners (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int64{"amd64": 3}, got.Engines); diff != "" {
+		t.Errorf("engines (-want +got):\n%s", diff)
 	}
 	b := newBench(t, succeed(nil, ""))
 	if code := b.run("version"); code != 0 || !strings.HasPrefix(b.out.String(), "hotcell ") {
@@ -403,7 +407,7 @@ func TestCalls(t *testing.T) {
 	} {
 		t.Run(tt.golden, func(t *testing.T) {
 			b := newBench(t, succeed(nil, ""))
-			b.app.dial = func(base string) (control.Control, error) {
+			b.app.dial = func(base string, _ auth.Secret) (control.Control, error) {
 				if base != "http://127.0.0.1:8765" {
 					t.Errorf("dialled %s", base)
 				}
@@ -428,7 +432,7 @@ func TestCallsErrors(t *testing.T) {
 		{dial, exitFailed, "no hotcell daemon answers (connection refused): start one with 'hotcell serve'"},
 	} {
 		b := newBench(t, succeed(nil, ""))
-		b.app.dial = func(string) (control.Control, error) { return fakeDaemon{err: tt.err}, nil }
+		b.app.dial = func(string, auth.Secret) (control.Control, error) { return fakeDaemon{err: tt.err}, nil }
 		if code := b.run("calls", "cancel", "01JC"); code != tt.code || !strings.Contains(b.err.String(), tt.want) {
 			t.Errorf("%v: exit %d, %q", tt.err, code, b.err.String())
 		}

@@ -20,6 +20,7 @@ type versionInfo struct {
 	Arch     string           `json:"arch"`
 	A2E      string           `json:"a2e"`
 	Runners  map[string]int64 `json:"runners"` // architecture → bytes of the runner inside
+	Engines  map[string]int64 `json:"engines"` // the same for the packed engine of agent and JavaScript skills
 }
 
 func (a *app) versionCmd() *cobra.Command {
@@ -41,10 +42,10 @@ func (a *app) versionCmd() *cobra.Command {
 	return c
 }
 
-func version(runners fs.FS) versionInfo {
+func version(programs fs.FS) versionInfo {
 	v := versionInfo{
 		Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, A2E: a2e.Version,
-		Runners: map[string]int64{},
+		Runners: map[string]int64{}, Engines: map[string]int64{},
 	}
 	if b, ok := debug.ReadBuildInfo(); ok {
 		if b.Main.Version != "" && b.Main.Version != "(devel)" {
@@ -57,8 +58,11 @@ func version(runners fs.FS) versionInfo {
 		}
 	}
 	for _, arch := range architectures() {
-		if info, err := fs.Stat(runners, runnerFile(arch)); err == nil {
+		if info, err := fs.Stat(programs, runnerFile(arch)); err == nil {
 			v.Runners[arch] = info.Size()
+		}
+		if info, err := fs.Stat(programs, engineFile(arch)); err == nil {
+			v.Engines[arch] = info.Size()
 		}
 	}
 	return v
@@ -71,10 +75,15 @@ func (a *app) printVersion(v versionInfo) {
 	}
 	a.out.line(fmt.Sprintf("%s, %s %s/%s, A2E %s", line, v.Go, v.OS, v.Arch, v.A2E))
 	for _, arch := range architectures() {
-		if n, ok := v.Runners[arch]; ok {
-			a.out.line(fmt.Sprintf("  runner for %s: %s", arch, size(n)))
-			continue
-		}
-		a.out.line(fmt.Sprintf("  runner for %s: not built in; 'make build' does it", arch))
+		a.printProgram("runner", arch, v.Runners)
+		a.printProgram("engine", arch, v.Engines)
 	}
+}
+
+func (a *app) printProgram(name, arch string, sizes map[string]int64) {
+	if n, ok := sizes[arch]; ok {
+		a.out.line(fmt.Sprintf("  %s for %s: %s", name, arch, size(n)))
+		return
+	}
+	a.out.line(fmt.Sprintf("  %s for %s: not built in; 'make build' does it", name, arch))
 }

@@ -80,6 +80,7 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (sys *syste
 	end := undo.Release()
 	return &system{
 		skills: lib, watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, supervisor: supervisor, metrics: registry.Handler(), journalled: p.journal.Ready,
+		auth:  authenticator(cfg, p.journal),
 		close: func() error { return end(context.WithoutCancel(ctx)) },
 		probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)
@@ -99,6 +100,7 @@ func supervise(ctx context.Context, cfg *config.Config, log *slog.Logger, p *par
 		Services: out.services, Models: true, Audit: p.journal,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
+		Quota:         quota(cfg),
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
 		EmbedEvents: cfg.A2E.EmbedEvents, Observer: observer,
 		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause

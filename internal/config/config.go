@@ -15,9 +15,10 @@ import (
 // to validate.go, and it works in the file, the environment and `hotcell config show`. A key that a later version will
 // have is taken off the list in unknown.go then.
 type Config struct {
-	Listen  string // HTTP door, host:port; loopback only
-	Socket  string // A2E door, path of the unix socket
-	DataDir string // what hotcell keeps
+	Listen  string   // HTTP door, host:port; on loopback unless callers are known
+	Hosts   []string // what a Host header may name beside loopback and the address that was connected to
+	Socket  string   // A2E door, path of the unix socket
+	DataDir string   // what hotcell keeps
 
 	Skills  Skills
 	Sandbox Sandbox
@@ -29,6 +30,8 @@ type Config struct {
 	A2E     A2E
 	LLM     LLM
 	Secrets Secrets
+	Auth    Auth
+	Quotas  Quotas
 }
 
 // Skills says where skills are found.
@@ -101,6 +104,8 @@ func Default(root bool, home, runtimeDir string) *Config {
 		A2E:     A2E{Errors: "resp", EmbedEvents: true},
 		LLM:     LLM{Providers: []llm.Provider{defaultProvider()}, BaseURLs: []string{}},
 		Secrets: Secrets{},
+		Hosts:   []string{},
+		Auth:    Auth{Mode: AuthNone, OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
 	}
 	if root {
 		return c

@@ -65,6 +65,8 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 			Models: []string{"*"}, Model: "gpt-4o-mini",
 		}}, BaseURLs: []string{}},
 		Secrets: Secrets{},
+		Hosts:   []string{},
+		Auth:    Auth{Mode: "none", OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -115,6 +117,7 @@ func TestUsersFolders(t *testing.T) {
 
 const fullFile = `# all of it
 listen: "[::1]:0"
+hosts: [cells.example.org]
 socket: /tmp/s
 data_dir: /srv/hotcell
 skills:
@@ -166,6 +169,10 @@ llm:
 secrets:
   GITHUB_TOKEN: env:GITHUB_TOKEN
   tls: file:~/tls.pem
+auth:
+  mode: oidc
+  oidc: {issuer: "https://login.example.org", audience: hotcell, principal: email, groups: roles, admins: [ops]}
+quotas: {in_flight: 4, per_minute: 60, cpu: 2h, memory_seconds: 3600Gi}
 `
 
 func TestEveryKeyOfAFile(t *testing.T) {
@@ -175,7 +182,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
-		Listen: "[::1]:0", Socket: "/tmp/s", DataDir: "/srv/hotcell",
+		Listen: "[::1]:0", Hosts: []string{"cells.example.org"}, Socket: "/tmp/s", DataDir: "/srv/hotcell",
 		Skills:  Skills{Dirs: []string{"a", "/root/b"}, Plugins: map[string]string{"extra": "/root/extra", "more": "more/skills"}},
 		Sandbox: Sandbox{Driver: "docker", Runtime: "runsc", MaxCells: 12, MaxMemory: 4 << 30},
 		Pool:    Pool{Max: 3, Idle: Age(90 * time.Second), MaxAge: Age(time.Hour)},
@@ -213,6 +220,10 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			{Name: "own", Kind: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"},
 		}, BaseURLs: []string{"https://gateway.example.org/v1"}},
 		Secrets: Secrets{"GITHUB_TOKEN": "env:GITHUB_TOKEN", "tls": "file:/root/tls.pem"},
+		Auth: Auth{Mode: "oidc", OIDC: OIDC{
+			Issuer: "https://login.example.org", Audience: "hotcell", Principal: "email", Groups: "roles", Admins: []string{"ops"},
+		}},
+		Quotas: Quotas{InFlight: 4, PerMinute: 60, CPU: Age(2 * time.Hour), Memory: 3600 << 30},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -370,8 +381,8 @@ func TestEnvironmentAndFlagErrors(t *testing.T) {
 	}{
 		"misspelt variable": {map[string]string{"HOTCELL__SANDBOX__DRVIER": "docker"}, nil,
 			"HOTCELL__SANDBOX__DRVIER: sandbox.drvier: unknown key, did you mean driver?"},
-		"later key": {map[string]string{"HOTCELL__AUTH__MODE": "token"}, nil,
-			"HOTCELL__AUTH__MODE: auth.mode: not available in this version"},
+		"later key": {map[string]string{"HOTCELL__SANDBOX__ACCEPT_UNENFORCED": "x"}, nil,
+			"HOTCELL__SANDBOX__ACCEPT_UNENFORCED: sandbox.accept_unenforced: not available in this version"},
 		"a section": {map[string]string{"HOTCELL__SANDBOX": "x"}, nil,
 			"HOTCELL__SANDBOX: sandbox: set the keys below it one by one"},
 		"a mapping": {map[string]string{"HOTCELL__IMAGES__DEFAULTS": "x"}, nil,

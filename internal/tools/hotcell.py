@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Source = Union[str, bytes, bytearray, memoryview, "os.PathLike[str]"]
 
 __all__ = [
-    "ToolError", "arguments", "artifact", "event", "fail", "log", "progress", "request", "result", "status", "tool", "tools",
+    "ToolError", "arguments", "artifact", "event", "fail", "log", "model", "progress", "request", "result", "status", "tool", "tools",
 ]
 
 _CHUNK = 256 * 1024  # raw bytes of one artifact event
@@ -63,6 +63,22 @@ def request() -> "dict[str, Any]":
 def arguments() -> "dict[str, Any]":
     """The arguments of the call."""
     return request().get("arguments") or {}
+
+
+def model() -> "dict[str, Any]":
+    """The model that this call was granted: provider, kind, model, and config where there is any.
+
+    The name under model is empty where the skill is free to choose. Without a model it raises a RuntimeError.
+    """
+    request()  # what was granted is there once the request is
+    try:
+        with open("/run/hotcell/lease.json", encoding="utf-8") as f:
+            granted = json.load(f).get("model")
+    except FileNotFoundError:
+        granted = None
+    if not granted:
+        raise RuntimeError("this skill has no model: skill.yaml must ask for one with llm")
+    return granted
 
 
 def _say(line: "Mapping[str, Any]") -> None:

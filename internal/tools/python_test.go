@@ -166,3 +166,11 @@ for ask in hotcell.tools, lambda: hotcell.tool("time"):
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// Without a model the module says so, and what to do.
+func TestPythonWithoutAModel(t *testing.T) {
+	got := runPython(t, nil, "import hotcell\ntry:\n    hotcell.model()\nexcept RuntimeError as e:\n    print(e)\n")
+	if diff := cmp.Diff([]string{"this skill has no model: skill.yaml must ask for one with llm"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -19,7 +19,7 @@ type turn struct {
 	status int    // with body: an error instead
 	body   string
 	broken string // an error in the middle of the stream, or "cut"
-	odd    bool   // OpenAI: each piece has an id of its own; Anthropic: it begins with an empty text
+	odd    bool   // OpenAI: each piece has an id of its own, and tools neither type nor id; Anthropic: it begins with an empty text
 }
 
 type call struct{ name, arguments string }
@@ -107,7 +107,12 @@ func sayOpenAI(w io.Writer, t turn) {
 		}
 	}
 	for i, c := range t.calls {
-		chunk(map[string]any{"tool_calls": []any{map[string]any{"index": i, "id": fmt.Sprintf("call_%d", i), "type": "function", "function": map[string]any{"name": c.name, "arguments": ""}}}}, nil)
+		tool := map[string]any{"index": i, "id": fmt.Sprintf("call_%d", i), "type": "function", "function": map[string]any{"name": c.name, "arguments": ""}}
+		if t.odd {
+			delete(tool, "type")
+			delete(tool, "id")
+		}
+		chunk(map[string]any{"tool_calls": []any{tool}}, nil)
 		for _, s := range pieces(c.arguments) {
 			chunk(map[string]any{"tool_calls": []any{map[string]any{"index": i, "function": map[string]any{"arguments": s}}}}, nil)
 		}

@@ -162,11 +162,18 @@ func (s *script) serve(req *engine.Request) error {
 	return nil
 }
 
-// wait runs the loop until a promise is settled. Any other value is its own result.
+// wait runs the loop until a promise is settled, as await does: also one of another make. Any other value is its own result.
 func (s *script) wait(value sobek.Value, stuck string) (sobek.Value, error) {
 	p, ok := exported[*sobek.Promise](value)
-	if !ok {
+	if _, object := value.(*sobek.Object); !ok && !object {
 		return value, nil
+	}
+	if !ok {
+		own, resolve, _ := s.rt.NewPromise()
+		if err := resolve(value); err != nil {
+			return nil, err
+		}
+		p = own
 	}
 	err := s.loop.run(func() bool { return p.State() != sobek.PromiseStatePending })
 	switch {

@@ -156,6 +156,7 @@ func TestFetch(t *testing.T) {
 		"pieces":   {`const r = (await fetch(base + "/slow")).body.getReader(); const l = []; for (;;) { const { done, value } = await r.read(); if (done) return l; l.push(new TextDecoder().decode(value)); await fetch(base + "/go"); }`, `["one","two"]`},
 		"unread":   {`await fetch(base + "/slow"); return 1;`, `1`},
 		"scheme":   {`try { await fetch("file:///etc/passwd"); } catch (e) { return e.message; }`, `"fetch GET file:///etc/passwd: expected a URL that begins with http:// or https://"`},
+		"bad body": {`return fetch(base, { method: "POST", body: 5 }).catch((e) => e.message);`, `"fetch: body: expected text, bytes or an object"`},
 		"together": {`return (await Promise.all([1, 2, 3].map(() => fetch(base + "/there").then((r) => r.status))));`, `[200,200,200]`},
 	} {
 		t.Run(name, func(t *testing.T) {
