@@ -21,7 +21,15 @@
   };
   Object.defineProperty(JSON, "parse", { value: guarded.parse, configurable: true, writable: true, enumerable: false });
 
+  // What is shown may have code of its own, which may throw.
   const show = (value) => {
+    try {
+      return shown(value);
+    } catch {
+      return `[${typeof value} that can't be shown]`;
+    }
+  };
+  const shown = (value) => {
     if (typeof value === "string") return value;
     if (value instanceof Error) return value.stack || String(value);
     if (typeof value !== "object" || value === null) return typeof value === "bigint" ? `${value}n` : String(value);
@@ -51,6 +59,23 @@
   const begun = Date.now();
   global.performance = { now: () => Date.now() - begun, timeOrigin: begun };
   global.process = Object.freeze({ env: Object.freeze({ ...env }), argv: Object.freeze([]), cwd: () => "/workspace", platform: "linux" });
+
+  // No cell has so much memory, and to ask for it would end the engine before the cell's limit does.
+  const mostBytes = 2 ** 31;
+  for (const name of Object.getOwnPropertyNames(global).filter((n) => /^((Big)?(Ui|I)nt|Float)\d+(Clamped)?Array$|^ArrayBuffer$/.test(n))) {
+    const real = global[name];
+    const guarded = function (...args) {
+      if (!new.target) throw new TypeError(`${name}: new is missing`);
+      const length = typeof args[0] === "object" && args[0] !== null && !(args[0] instanceof ArrayBuffer) ? args[0].length : args[0];
+      if (typeof length !== "object" && Number(length) * (real.BYTES_PER_ELEMENT ?? 1) > mostBytes) throw new RangeError(`${name}: more than 2 GiB`);
+      return Reflect.construct(real, args, new.target === guarded ? real : new.target);
+    };
+    guarded.prototype = real.prototype;
+    Object.setPrototypeOf(guarded, real);
+    Object.defineProperty(guarded, "name", { value: name, configurable: true });
+    Object.defineProperty(real.prototype, "constructor", { value: guarded, configurable: true, writable: true });
+    Object.defineProperty(global, name, { value: guarded, configurable: true, writable: true });
+  }
 
   global.TextEncoder = class TextEncoder {
     get encoding() { return "utf-8"; }

@@ -36,28 +36,34 @@ func stringValue(b []byte) sobek.Value {
 	return sb.String()
 }
 
-// exported is a value in Go's form, if that is a T; ok is false for any other. An ordinary object is not looked into: that
-// would run what it has for code.
-func exported[T any](value sobek.Value) (v T, ok bool) {
-	if value == nil || value.ExportType() != reflect.TypeFor[T]() {
-		return v, false
-	}
-	v, ok = value.Export().(T)
-	return v, ok
-}
-
 // bytesOf are the bytes of a string, an ArrayBuffer or an array of bytes; false for any other value.
 func bytesOf(value sobek.Value) ([]byte, bool) {
-	if s, ok := exported[string](value); ok {
-		return []byte(s), true
+	if text, ok := exported[string](value); ok {
+		return []byte(text), true
 	}
-	if b, ok := exported[[]byte](value); ok {
-		return b, true
+	if data, ok := exported[[]byte](value); ok {
+		return data, true
 	}
-	if b, ok := exported[sobek.ArrayBuffer](value); ok {
-		return b.Bytes(), true
+	buffer, ok := exported[sobek.ArrayBuffer](value)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	return buffer.Bytes(), true
+}
+
+// exported is the Go value within a value that holds just that. Any other value is left alone: to export an object is to copy
+// all of it, and to run its getters.
+func exported[T any](value sobek.Value) (T, bool) {
+	var none T
+	if value == nil {
+		return none, false
+	}
+	kind := value.ExportType()
+	if kind == nil || !kind.AssignableTo(reflect.TypeFor[T]()) {
+		return none, false
+	}
+	v, ok := value.Export().(T)
+	return v, ok
 }
 
 // maxNesting is how deep a script may read JSON.
