@@ -10,6 +10,17 @@
     });
   };
 
+  // The runtime's own recurses, and no error can be made of a stack that has no end.
+  const parseJSON = JSON.parse;
+  const guarded = {
+    parse(text, reviver) {
+      const json = String(text);
+      if (json.length > 10000 && native.tooDeep(json)) throw new RangeError("JSON.parse: the text nests too deep");
+      return parseJSON(json, reviver);
+    },
+  };
+  Object.defineProperty(JSON, "parse", { value: guarded.parse, configurable: true, writable: true, enumerable: false });
+
   // What is shown may have code of its own, which may throw.
   const show = (value) => {
     try {

@@ -40,6 +40,7 @@ func TestResults(t *testing.T) {
 			[...new A(a)], new A(2) instanceof A, b instanceof ArrayBuffer, ArrayBuffer.isView(a), new Uint8Array().length, [...Uint16Array.from([1, 2, 3])], new Uint8Array("2").length]; };`,
 			`[2,true,true,[4,5],2,[1,2,3],true,true,true,0,[1,2,3],2]`},
 		"hard to show":   {`export default () => { const a = {}; a.a = a; console.log(a, Symbol("s"), new Proxy({}, { get() { throw 1; } }), { toString() { throw 1; }, toJSON() { throw 2; } }); return 1; };`, `1`},
+		"JSON":           {`export default () => JSON.parse('{"a":[1,"\\\\"]}', (k, v) => (k === "0" ? 2 : v));`, `{"a":[2,"\\"]}`},
 		"JSON untouched": {`JSON.stringify = () => "null"; export default () => ({ a: 1 });`, `{"a":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,6 +94,8 @@ func TestFailures(t *testing.T) {
 		"a getter":           {"export default () => ({ get x() { throw new Error('boo'); } });", "the result is no JSON: Error: boo at main.js:1:41", "bad_result"},
 		"thrown getter":      {"export default () => { throw { get x() { throw new Error('boo'); }, toString() { return 'told'; } }; };", "told at main.js:1:24", "exception"},
 		"artifact getter":    {"export default (_, skill) => skill.artifact('a', { get x() { throw new Error('boo'); } });", "Error: boo at main.js:1:68", "exception"},
+		"deep JSON":          {"export default () => {\n  JSON.parse('['.repeat(20000) + ']'.repeat(20000));\n};", "RangeError: JSON.parse: the text nests too deep at main.js:2:13", "exception"},
+		"bad JSON":           {"export default () => {\n  JSON.parse('[');\n};", "SyntaxError: Unexpected end of JSON input (EOF) at main.js:2:13", "exception"},
 		"too large":          {"export default () => {\n  return 'x'.repeat(1e18);\n};", "RangeError: the script wants a value that is larger than any memory", "exception"},
 		"no tools":           {"export default async (_, skill) => {\n  await skill.tool('time');\n};", "ToolError: no tools were granted to this call: name them under tools in skill.yaml at main.js:2:19", "permission_denied"},
 		"no file":            {"export default async (_, skill) => skill.readFile('nothing.txt');", "Error: /skill/nothing.txt: no such file or directory at main.js:1:50", "exception"},
