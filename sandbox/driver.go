@@ -115,6 +115,9 @@ type Stdio struct {
 	Stdin  io.WriteCloser
 	Stdout io.Reader
 	Stderr io.Reader
+
+	// Takes is how many bytes Stdin takes from a first writer without waiting for anybody to read them. 0: none are promised.
+	Takes int
 }
 
 // Exit is how a cell ended, as its engine saw it.
