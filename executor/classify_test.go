@@ -2,8 +2,8 @@ package executor
 
 import (
 	"errors"
-	"strings"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/hotcell/hotcell/internal/a2e"
