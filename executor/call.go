@@ -164,7 +164,7 @@ func (s *Supervisor) judge(f *facts, c *call, p *plan, r *relay.Relay) outcome {
 	if fail != nil {
 		addNotes(fail, n)
 	} else if len(n) > 0 {
-		r.Say("warn", "the result stands, though its cell did not end well: %v", n)
+		r.Say("warn", "the result stands, though its cell did not end well: %s", inWords(n))
 	}
 	if len(n) > 0 {
 		c.update(func(v *control.Call) { v.Notes = n })

@@ -3,6 +3,8 @@ package executor
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -191,6 +193,30 @@ func notes(f facts) map[string]any {
 		n["output_over"] = f.Output
 	}
 	return n
+}
+
+// inWords says notes to people.
+func inWords(notes map[string]any) string {
+	var said []string
+	for _, k := range slices.Sorted(maps.Keys(notes)) {
+		switch v := notes[k]; k {
+		case "oom_child":
+			said = append(said, "one of its processes was killed for want of memory")
+		case "oom_pressure":
+			said = append(said, "one of its processes was killed since memory ran out around the cell")
+		case "exit_code":
+			said = append(said, fmt.Sprintf("the skill exited with %v", v))
+		case "signal":
+			said = append(said, fmt.Sprintf("the skill was ended by signal %v", v))
+		case "engine_lost":
+			said = append(said, "the engine was lost")
+		case "output_over":
+			said = append(said, fmt.Sprintf("the skill exceeded its %v budget, and the rest was dropped", v))
+		default:
+			said = append(said, fmt.Sprintf("%s: %v", k, v))
+		}
+	}
+	return strings.Join(said, ", ")
 }
 
 // addNotes adds facts that are worth telling to an error's detail; what it says already stands.

@@ -3,6 +3,7 @@ package executor
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -126,5 +127,20 @@ func TestWhereTheFactsComeFrom(t *testing.T) {
 		if got := tt.f.confidence(); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
+	}
+}
+
+// What is told to people is a sentence, in the same order each time.
+func TestNotesInWords(t *testing.T) {
+	all := notes(facts{
+		Exit: &wall.Exit{ExitCode: 3, Signal: 9}, EngineLost: errors.New("gone"), Output: "out",
+		Kernel: kernel(true, true),
+	})
+	const want = "the engine was lost, the skill exited with 3, "
+	if got := inWords(all); !strings.HasPrefix(got, want) || strings.Contains(got, "_") || strings.Contains(got, "map[") || strings.Count(got, ", ") < len(all)-1 {
+		t.Errorf("got %q of %v", got, all)
+	}
+	if got := inWords(map[string]any{"output_over": "output"}); got != "the skill exceeded its output budget, and the rest was dropped" {
+		t.Errorf("got %q", got)
 	}
 }

@@ -22,7 +22,10 @@ func (a *app) secretsCmd() *cobra.Command {
 	group(c)
 	c.AddCommand(&cobra.Command{
 		Use: "set NAME", Short: "Read a secret from standard input and keep it", Args: exactly("NAME"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.setSecret(args[0]) },
+		Long: "Read a secret from standard input, at a terminal unseen, and keep it encrypted in the data folder, in place of what NAME was\n" +
+			"before. The configuration uses it as stored:NAME, in llm.providers (credential), secrets and tools.mcp.",
+		Example: "  hotcell secrets set openai\n  hotcell secrets set openai < openai.key",
+		RunE:    func(_ *cobra.Command, args []string) error { return a.setSecret(args[0]) },
 	}, &cobra.Command{
 		Use: "list", Short: "List the names of the secrets that are kept", Args: exactly(),
 		RunE: func(*cobra.Command, []string) error { return a.listSecrets() },
