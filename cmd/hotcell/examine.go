@@ -81,6 +81,7 @@ func doctorSettings(cfg *config.Config, runners fs.FS) doctor.Settings {
 	if limit := cfg.Policy.Limits.Memory; limit > 0 {
 		set.DefaultMemory = min(set.DefaultMemory, int64(limit))
 	}
+	set.References = lookup(cfg)
 	for arch := range version(runners).Runners {
 		set.Runners = append(set.Runners, arch)
 	}

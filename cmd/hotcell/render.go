@@ -26,6 +26,7 @@ const (
 type view struct {
 	screen    *screen
 	still     bool // no bar, also on a terminal that could have one
+	brief     bool // no log events of level debug
 	artifacts *artifacts
 	errors    *recent // nil: nobody asks
 	lost      func(error)
@@ -70,6 +71,10 @@ func (v *view) log(data map[string]any) {
 		}
 	case "warn", "warning":
 		style = v.screen.style.warn
+	case "debug", "trace":
+		if v.brief {
+			return
+		}
 	case "":
 		level = "log"
 	}

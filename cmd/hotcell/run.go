@@ -25,6 +25,7 @@ type runFlags struct {
 	args    string
 	timeout string
 	json    bool
+	debug   bool
 	input   []string
 	out     string
 	force   bool
@@ -50,6 +51,7 @@ func (a *app) runCmd() *cobra.Command {
 	flags.StringVar(&f.args, "args", "", "all arguments as a `JSON` object, @file or - for stdin; --arg wins over it")
 	flags.StringVar(&f.timeout, "timeout", "", "longest run, in whole seconds: `30s`")
 	flags.BoolVar(&f.json, "json", false, "print the A2E messages, one a line, and nothing else on stdout")
+	flags.BoolVar(&f.debug, "debug", false, "show log events of level debug too")
 	flags.StringArrayVar(&f.input, "input", nil, "file or folder `PATH` that the skill finds below /workspace/in; may be repeated")
 	flags.StringVar(&f.out, "out", "", "save artifacts into `DIR`")
 	flags.BoolVar(&f.force, "force", false, "let --out replace files that are there")
@@ -124,7 +126,7 @@ func (a *app) call(ctx context.Context, sys *system, req *a2e.CallRequest, files
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		lost.cancel = cancel
-		resp = sys.supervisor.Run(ctx, a2e.Caller{Door: "cli"}, req, files, a.writer(f.json, saved, &shown, &lost))
+		resp = sys.supervisor.Run(ctx, a2e.Caller{Door: "cli"}, req, files, a.writer(f, saved, &shown, &lost))
 		a.errs.endProgress()
 		err = errors.Join(a.answer(f.json, resp, saved, func(e *a2e.Error) { showFailure(a.errs, req.Name, e, bound, &shown) }), lost.err)
 		answered()

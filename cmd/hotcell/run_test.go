@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -372,6 +373,20 @@ func TestOutcome(t *testing.T) {
 	} {
 		if code, show := outcome(tt.err); code != tt.code || show != tt.show {
 			t.Errorf("outcome(%v) = %d, %v, want %d, %v", tt.err, code, show, tt.code, tt.show)
+		}
+	}
+}
+
+// What skills say for their authors is shown when it is asked for, and always in JSON.
+func TestDebugIsShownOnDemand(t *testing.T) {
+	for flag, want := range map[string]bool{"": false, "--debug": true, "--json": true} {
+		b := newBench(t, succeed(nil, "", event(a2e.KindLog, "level", "debug", "message", "inner life"), event(a2e.KindLog, "level", "info", "message", "said")))
+		if code := b.run(slices.DeleteFunc([]string{"run", "probe", flag}, func(s string) bool { return s == "" })...); code != exitOK {
+			t.Errorf("%s: exit %d: %s", flag, code, b.err.String())
+		}
+		all := b.out.String() + b.err.String()
+		if strings.Contains(all, "inner life") != want || !strings.Contains(all, "said") {
+			t.Errorf("%s: got %s", flag, all)
 		}
 	}
 }

@@ -22,9 +22,9 @@ func (l *lostReader) set(err error) {
 }
 
 // writer is where the events of a call go: to people, or as JSON.
-func (a *app) writer(asJSON bool, saved *artifacts, shown *recent, lost *lostReader) a2e.EventWriter {
-	if !asJSON {
-		return &view{screen: a.errs, artifacts: saved, errors: shown, lost: lost.set}
+func (a *app) writer(f runFlags, saved *artifacts, shown *recent, lost *lostReader) a2e.EventWriter {
+	if !f.json {
+		return &view{screen: a.errs, brief: !f.debug, artifacts: saved, errors: shown, lost: lost.set}
 	}
 	enc := a2e.NewEncoder(a.jsonOut())
 	return a2e.EventWriterFunc(func(_ context.Context, ev *a2e.Event) error {

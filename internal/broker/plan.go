@@ -44,6 +44,9 @@ func (b *Broker) Grant(ask service.Ask) (service.Grant, error) {
 			return nil, err
 		}
 	}
+	if p.inject == policies.InjectFile && p.to.Credential == "" && !p.callers {
+		return nil, unsupported("provider %s has no credential that could be a file: remove llm.inject from skill.yaml", p.to.Name)
+	}
 	return newGrant(b, p, ask), nil
 }
 

@@ -161,6 +161,9 @@ func TestACredentialAsFile(t *testing.T) {
 		}
 		g.Revoke()
 	}
+	if _, err := b.Grant(askFor(policies.LLM{Provider: "own-one", Inject: "file"})); code(err) != "runtime_error/unsupported" || !strings.Contains(err.Error(), "no credential") {
+		t.Errorf("without a credential: %v", err)
+	}
 	if got := SecretName(&llm.Provider{Name: "own-one", Kind: llm.Compatible}); got != "OWN_ONE_API_KEY" {
 		t.Errorf("got %s", got)
 	}

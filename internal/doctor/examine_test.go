@@ -54,7 +54,8 @@ func reference() Facts {
 	images := map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}
 	return Facts{
 		Settings: Settings{
-			Images: images, DataDir: "/var/lib/hotcell", Socket: "/run/hotcell/hotcell.sock", Runners: []string{"amd64", "arm64"},
+			Images: images, References: []Reference{{For: "provider openai", Why: "env:OPENAI_API_KEY: there is no such variable in hotcell's environment", Optional: true}},
+			DataDir: "/var/lib/hotcell", Socket: "/run/hotcell/hotcell.sock", Runners: []string{"amd64", "arm64"},
 			MinUID: 65600, MaxUID: 66599, DefaultMemory: 256 << 20,
 		},
 		Engine: &sandbox.EngineFacts{
@@ -239,10 +240,12 @@ func hostile(f *Facts) {
 	f.Left.Things = []sandbox.Listed{{Kind: "cell", Name: evil, State: evil, Labels: map[string]string{sandbox.LabelInstance: evil}}}
 	f.Host.Users = []string{evil}
 	f.Settings.DataDir, f.Settings.Socket = evil, evil
+	f.Settings.References = []Reference{{For: evil, Why: evil}}
 }
 
 func wrongSettings(f *Facts) {
 	f.Settings.Runtime, f.Settings.MaxMemory, f.Settings.Runners = "kata", 64<<30, nil
+	f.Settings.References = []Reference{{For: "provider main"}, {For: "secret TOKEN", Why: "stored:token: there is no such secret: set it with 'hotcell secrets set token'"}}
 	f.Engine.OS, f.Engine.Security, f.Engine.CgroupDriver = "windows", nil, "none"
 	f.Engine.MemoryLimit, f.Engine.PIDsLimit, f.Engine.CPUQuota = false, false, false
 	f.Host.Data.Mode = 0o777
@@ -329,7 +332,7 @@ func TestNothingIsGoodWithoutAnEngine(t *testing.T) {
 	noEngineAtAll(&f)
 	r := Examine(f)
 	for _, c := range r.Checks {
-		if c.Level == OK && !slices.Contains([]string{"data-dir", "socket", "supervisors", "poisoned", "oci", "oci-left"}, c.ID) {
+		if c.Level == OK && !slices.Contains([]string{"data-dir", "socket", "supervisors", "poisoned", "oci", "oci-left", "credentials"}, c.ID) {
 			t.Errorf("%s is good: %s", c.ID, c.Found)
 		}
 	}

@@ -31,9 +31,10 @@ type Settings struct {
 	Images          map[string]string // images.defaults: kind of script → reference
 	NeverPull       bool              // policy.images.pull: never
 	DataDir, Socket string
-	Runners         []string // architectures whose runner is built in
-	MinUID, MaxUID  int      // of cells
-	DefaultMemory   int64    // of a call that says nothing
+	References      []Reference // of the configuration, to secrets
+	Runners         []string    // architectures whose runner is built in
+	MinUID, MaxUID  int         // of cells
+	DefaultMemory   int64       // of a call that says nothing
 }
 
 // Host is this host, as far as a process can see it without changing anything.

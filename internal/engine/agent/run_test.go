@@ -210,6 +210,8 @@ func TestFailures(t *testing.T) {
 		"declined":       {[]turn{{text: "Sorry.", stop: "refusal"}}, "the model declined: I would rather not.", "the model declined: Sorry.", "model_refused", true},
 		"401":            {[]turn{{status: 401, body: `{"error":{"message":"bad key"}}`}}, "", "the model's provider answered Unauthorized: bad key", "model_unauthorized", true},
 		"budget":         {[]turn{{status: 403, body: `{"error":{"message":"the call's tokens are used up","code":"budget_exceeded"}}`}}, "", "the model's provider answered Forbidden: the call's tokens are used up", "budget_exceeded", true},
+		"hotcell's no":   {[]turn{{status: 403, body: `{"error":{"message":"hotcell: the call has 0 of 5 tokens left","code":"tokens"}}`}}, "", "the request to the model was refused by hotcell: the call has 0 of 5 tokens left", "tokens", true},
+		"out of reach":   {[]turn{{status: 502, body: `{"error":{"message":"hotcell: provider p cannot be reached","code":"provider"}}`}}, "", "the request to the model failed: provider p cannot be reached", "provider_error", false},
 		"403":            {[]turn{{status: 403, body: `{"error":{"message":"no"}}`}}, "", "the model's provider answered Forbidden: no", "model_forbidden", true},
 		"404":            {[]turn{{status: 404, body: `{"error":{"message":"no such model"}}`}}, "", "the model's provider answered Not Found: no such model", "model_not_found", true},
 		"400":            {[]turn{{status: 400, body: `{"error":{"message":"too\nlong"}}`}}, "", "the model's provider answered Bad Request: too long", "model_rejected", true},

@@ -67,6 +67,13 @@ func refusal(status int, body string) *engine.Failure {
 	case 0:
 		what = "the model's provider refused"
 	}
+	own, ours := strings.CutPrefix(message, "hotcell: ") // the broker's word: no provider said it
+	switch {
+	case ours && status >= http.StatusInternalServerError:
+		what, message = "the request to the model failed", own
+	case ours:
+		what, message = "the request to the model was refused by hotcell", own
+	}
 	f := &engine.Failure{Message: what}
 	if message != "" {
 		f.Message += ": " + message
