@@ -31,6 +31,7 @@ type grants struct {
 
 	lease   []byte            // the line that makes a cell this call's; nil where it would say nothing
 	secrets map[string]string // that are in it
+	kept    [][]byte          // secrets that never go in
 
 	revoking sync.Once
 }
@@ -53,6 +54,13 @@ func (s *Supervisor) grant(ctx context.Context, c *call, p *plan) (*grants, *a2e
 		}
 	}
 	g.number()
+	for _, one := range g.all {
+		if k, ok := one.(service.Keeper); ok {
+			for _, v := range k.Kept() {
+				g.kept = append(g.kept, []byte(v))
+			}
+		}
+	}
 	if fail := g.makeLease(p); fail != nil {
 		g.revoke()
 		return nil, fail
@@ -137,13 +145,13 @@ func (g *grants) revoke() {
 	})
 }
 
-// values are the secrets that the cell is given.
+// values are the secrets that the cell is given, and those that are used for it outside.
 func (g *grants) values() [][]byte {
 	var values [][]byte
 	for _, v := range g.secrets {
 		values = append(values, []byte(v))
 	}
-	return values
+	return append(values, g.kept...)
 }
 
 // makeLease writes the lease. An agent's engine learns from it what its loop obeys.
