@@ -31,6 +31,7 @@ type grants struct {
 
 	lease   []byte            // the line that makes a cell this call's; nil where it would say nothing
 	secrets map[string]string // that are in it
+	kept    [][]byte          // secrets that never go in
 
 	revoking sync.Once
 }
@@ -53,6 +54,13 @@ func (s *Supervisor) grant(ctx context.Context, c *call, p *plan) (*grants, *a2e
 		}
 	}
 	g.number()
+	for _, one := range g.all {
+		if k, ok := one.(service.Keeper); ok {
+			for _, v := range k.Kept() {
+				g.kept = append(g.kept, []byte(v))
+			}
+		}
+	}
 	if fail := g.makeLease(p); fail != nil {
 		g.revoke()
 		return nil, fail
@@ -137,15 +145,15 @@ func (g *grants) revoke() {
 	})
 }
 
-// values are the secrets that the cell is given, and those of the calls around its call: what they passed on by accident is
-// told as easily.
+// values are the secrets that the cell is given, those that are used for it outside, and those of the calls around its call:
+// what they passed on by accident is told as easily.
 func (g *grants) values(ctx context.Context) [][]byte {
 	around, _ := ctx.Value(aroundKey{}).([][]byte)
 	values := slices.Clip(around)
 	for _, v := range g.secrets {
 		values = append(values, []byte(v))
 	}
-	return values
+	return append(values, g.kept...)
 }
 
 // aroundKey is the key under which a context carries the secrets of the calls around a call.

@@ -30,6 +30,38 @@ func (oneSecret) Activate(context.Context, string)           {}
 func (oneSecret) Serve(string, net.Conn)                     {}
 func (oneSecret) Revoke()                                    {}
 
+// keptSecret uses a secret for every call, and gives it to none.
+type keptSecret string
+
+func (s keptSecret) Grant(service.Ask) (service.Grant, error) { return s, nil }
+func (keptSecret) Ports() []string                            { return nil }
+func (keptSecret) Env(func(string) string, string) []string   { return nil }
+func (keptSecret) Lease(*wall.Lease)                          {}
+func (keptSecret) Activate(context.Context, string)           {}
+func (keptSecret) Serve(string, net.Conn)                     {}
+func (keptSecret) Revoke()                                    {}
+func (s keptSecret) Kept() []string                           { return []string{string(s)} }
+
+// A secret that stays outside is not told either, should a cell have put it together from what came back to it.
+func TestAKeptSecretReachesNobody(t *testing.T) {
+	const secret = "s3cr3t-0123456789"
+	cell := program(func(_ context.Context, _ map[string]any, _ *bufio.Reader, say func(string, ...any)) int {
+		say(`{"type":"skill/event","kind":"progress","data":{"pct":1,"message":"got %s"}}`, secret)
+		say(`{"type":"skill/result","success":true,"data":"%s"}`, secret)
+		return 0
+	})
+	b := setUp(t, well, func(c *Config) { c.Driver, c.Services = fake.New(cell), []service.Service{keptSecret(secret)} })
+	answer, events := b.ask(t.Context(), req("free"))
+	b.settle(t)
+	all, err := json.Marshal([]any{answer, events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(all, []byte(secret)) || bytes.Count(all, []byte("[redacted]")) < 2 {
+		t.Errorf("the call said %s", all)
+	}
+}
+
 // locked is a log that may be read while it is written.
 type locked struct {
 	mu sync.Mutex

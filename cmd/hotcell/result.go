@@ -43,7 +43,7 @@ func showResult(out *screen, resp *a2e.CallResponse) {
 		out.line(body)
 	}
 	if result.Truncated {
-		out.line(out.style.warn.Render("  the data was cut: it is longer than limits.output"))
+		out.line(out.style.warn.Render("  the data is not whole: it is longer than limits.output, or the skill says that it was cut"))
 	}
 }
 

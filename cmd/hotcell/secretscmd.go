@@ -21,7 +21,7 @@ func (a *app) secretsCmd() *cobra.Command {
 	c := &cobra.Command{Use: "secrets", Short: "Keep secrets encrypted, for references such as stored:NAME"}
 	group(c)
 	c.AddCommand(&cobra.Command{
-		Use: "set NAME", Short: "Read a secret from standard input and keep it", Args: exactly("NAME"),
+		Use: "set NAME", Short: "Read a secret from standard input and keep it", Args: nameAlone,
 		Long: "Read a secret from standard input, at a terminal unseen, and keep it encrypted in the data folder, in place of what NAME was\n" +
 			"before. The configuration uses it as stored:NAME, in llm.providers (credential), secrets and tools.mcp.",
 		Example: "  hotcell secrets set openai\n  hotcell secrets set openai < openai.key",
@@ -34,6 +34,15 @@ func (a *app) secretsCmd() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return a.removeSecret(args[0]) },
 	})
 	return c
+}
+
+// nameAlone is [exactly] for a command whose further arguments may be the secret itself: they are not repeated.
+func nameAlone(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usagef("%sexpected NAME, got %d arguments: the value comes from standard input, and what stood here may be in the shell's history now (see '%s')",
+			prefix(c), len(args), helpFor(c))
+	}
+	return exactly("NAME")(c, args)
 }
 
 func (a *app) vault() (*vault.Vault, error) {

@@ -2,7 +2,10 @@ package broker
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -175,11 +178,26 @@ func (x *exchange) send(body []byte) (*http.Response, *refusal) {
 		return nil, forbid("ended", "the call or the connection has ended")
 	case err != nil:
 		x.rec.cause = cause(err, x.forms)
-		r := broken("provider", "provider %s cannot be reached", name)
+		r := broken("provider", "provider %s %s", name, lost(err))
 		r.retry = true
 		return nil, r
 	}
 	return resp, nil
+}
+
+// lost says how far a request came that has no answer. The error itself names addresses that are no cell's business.
+func lost(err error) string {
+	var op *net.OpError
+	var cert *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &cert):
+		return "shows a certificate that is not trusted"
+	case errors.As(err, &op) && (op.Op == "read" || op.Op == "write") || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return "closed the connection without an answer"
+	case errors.As(err, &op):
+		return "cannot be reached"
+	}
+	return "gave no answer that is one"
 }
 
 // models are those that the call may use.

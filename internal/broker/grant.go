@@ -32,7 +32,10 @@ type grant struct {
 	token string // "": not active
 }
 
-var _ service.Grant = (*grant)(nil)
+var (
+	_ service.Grant  = (*grant)(nil)
+	_ service.Keeper = (*grant)(nil)
+)
 
 func newGrant(b *Broker, p *plan, ask service.Ask) *grant {
 	limits := p.to.Limits
@@ -84,6 +87,15 @@ func (g *grant) Lease(l *wall.Lease) {
 		l.Secrets = map[string]string{}
 	}
 	l.Secrets[SecretName(&to.Provider)] = key
+}
+
+// Kept implements [service.Keeper]: the key as it is when the call begins.
+func (g *grant) Kept() []string {
+	key, err := g.plan.key()
+	if err != nil || key == "" {
+		return nil // each request says what is wrong with it
+	}
+	return []string{key}
 }
 
 // SecretName is the file's name of a provider's credential in a cell.

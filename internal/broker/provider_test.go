@@ -3,7 +3,9 @@ package broker
 import (
 	"compress/gzip"
 	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -68,6 +70,42 @@ func TestAProviderThatIsNotThere(t *testing.T) {
 	}
 	if why, _ := r.diary.last(t)["error"].(string); !strings.Contains(why, "connection refused") { // which is the operator's to know
 		t.Errorf("the audit says %q", why)
+	}
+}
+
+// A provider that is there and gives no answer is not one that cannot be reached.
+func TestAProviderThatGivesNoAnswer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		says, want string
+		secure     bool
+	}{
+		"hangs up":    {says: "", want: "provider main closed the connection without an answer"},
+		"no HTTP":     {says: "\x00\xff nothing\r\n\r\n", want: "provider main gave no answer that is one"},
+		"long header": {says: "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("y", 100_000) + "\r\n\r\n", want: "provider main gave no answer that is one"},
+		"certificate": {secure: true, want: "provider main shows a certificate that is not trusted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, llm.OpenAI, func(w http.ResponseWriter, _ *http.Request) {
+				conn, _, err := w.(http.Hijacker).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.WriteString(conn, tt.says)
+				_ = conn.Close()
+			})
+			if tt.secure {
+				s := httptest.NewUnstartedServer(http.NotFoundHandler())
+				s.Config.ErrorLog = log.New(io.Discard, "", 0)
+				s.StartTLS()
+				defer s.Close()
+				r.provider.BaseURL = s.URL + "/v1"
+			}
+			_, c := r.grant(askFor(policies.LLM{}))
+			if got := r.do(c, post(t, "/v1/chat/completions", chatBody)); got.status != http.StatusBadGateway || !strings.Contains(got.body, tt.want) || leaked(got.body) {
+				t.Errorf("got %+v", got)
+			}
+		})
 	}
 }
 

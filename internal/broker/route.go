@@ -57,6 +57,9 @@ func (g *grant) find(r *http.Request) (*route, *refusal) {
 			}
 		}
 	}
+	if query != "" || r.URL.RawPath != "" || strings.Contains(r.RequestURI, "%") {
+		return nil, forbid("endpoint", "%s %s is not granted as it is written: expected a path without escapes and without a query", r.Method, clip(r.RequestURI))
+	}
 	var names []string
 	for _, rt := range routes(kind) {
 		names = append(names, rt.method+" "+rt.path)

@@ -51,6 +51,12 @@ type Tooler interface {
 	Tool(ctx context.Context, ask *wall.Tool) *wall.ToolResult
 }
 
+// Keeper is a [Grant] that uses secrets outside of the cell. They are taken out of what the cell says all the same, should
+// they come back to it in pieces that only the skill puts together.
+type Keeper interface {
+	Kept() []string
+}
+
 type chainKey struct{}
 
 // Nested returns a context for a call that a skill makes; chain names the skills around it, the outermost first.

@@ -69,6 +69,9 @@ func (l *loop) finish(r *reply) (faults []string, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if r.end == cutShort {
+			l.voice.Log("warning", "the answer was cut at the most tokens that the model may say: raise max_tokens in llm_override, or ask for less")
+		}
 		l.voice.Result(data, summary(text), r.end == cutShort)
 		return nil, nil
 	}

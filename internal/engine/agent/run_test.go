@@ -315,6 +315,9 @@ func TestCutShort(t *testing.T) {
 		if !s.ok || !s.result.Truncated || string(s.result.Data) != `"half an ans"` {
 			t.Errorf("%s: got %+v", kind, s.result)
 		}
+		if !slices.ContainsFunc(s.events, func(e string) bool { return strings.Contains(e, "cut at the most tokens that the model may say") }) {
+			t.Errorf("%s: nobody says why: %q", kind, s.events)
+		}
 		if heard := p.heard(1); !strings.Contains(heard, "not run: your message was cut") {
 			t.Errorf("%s: it heard %s", kind, heard)
 		}
