@@ -73,12 +73,13 @@ fuzz: ## run each fuzz target for FUZZTIME (2m)
 soak: build image ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, FAULTS, LOAD, SEED)
 	HOTCELL_REQUIRE=$(REQUIRE) HOTCELL_SOAK_SEED=$(SEED) HOTCELL_SOAK_ROUNDS=$(ROUNDS) HOTCELL_SOAK_ENDINGS=$(ENDINGS) \
 	LOAD=$(LOAD) HOTCELL_SOAK_FLOODS=1 HOTCELL_SOAK_TIMEOUTS=$(TIMEOUTS) HOTCELL_SOAK_CALLS=$(CRASHED) HOTCELL_SOAK_RESTARTS=$(RESTARTS) HOTCELL_SOAK_FAULTS=$(FAULTS) \
-		go test -count=1 -p 1 -v -timeout 4h ./integration/... 2>&1 | grep -E '^(soak:|---|\s+--- FAIL|FAIL|ok|panic)|soak:'
+		go test -count=1 -p 1 -v -timeout 4h ./integration/... 2>&1 | \
+		awk '/^(soak:|---|[ \t]+--- FAIL|FAIL|ok|panic)|soak:/ { print; fflush() } /^(FAIL|panic)/ { bad = 1 } END { exit bad }'
 	for way in HOTCELL_WARM=64 HOTCELL_DRIVER=oci 'HOTCELL_DRIVER=oci HOTCELL_WARM=64' 'HOTCELL_RUNTIME=runsc HOTCELL_WARM=64'; do \
 		echo "soak: all hostile rows, $$way"; \
 		env $$way HOTCELL_REQUIRE=$(REQUIRE) go test -count=1 -p 1 -timeout 1h ./integration/hostile || exit 1; \
 	done
-	HOTCELL_DRIVER=oci LOAD=1m go test -count=1 -v ./integration/load
+	HOTCELL_DRIVER=oci LOAD=1m HOTCELL_REQUIRE=$(REQUIRE) go test -count=1 -v ./integration/load
 
 engine: ## make sure that a Docker Engine answers
 	@scripts/engine

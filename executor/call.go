@@ -38,7 +38,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	return answer, nil, nil
 }
 
-// survive is [Supervisor.live] for a supervisor that outlives its own faults: a panic costs the call that met it, and what
+// survive is [Supervisor.metered] for a supervisor that outlives its own faults: a panic costs the call that met it, and what
 // that call held, and no other.
 func (s *Supervisor) survive(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) (out outcome) {
 	defer func() {
@@ -48,7 +48,7 @@ func (s *Supervisor) survive(ctx context.Context, c *call, inputs fs.FS, w a2e.E
 			out = outcome{fail: a2e.Errorf(a2e.RuntimeError, "internal error").Because(a2e.ReasonInternal)}
 		}
 	}()
-	return s.live(ctx, c, inputs, w)
+	return s.metered(ctx, c, inputs, w)
 }
 
 // outcome is how a call ended: fail is nil for success, result is what the skill gave, if anything.
@@ -122,7 +122,7 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	r := relay.New(relay.Options{
 		ReqID: c.req.ID, Output: int64(p.policy.Limits.Output), Out: int64(p.policy.Limits.Out), Frames: p.skill.Run.Frames,
 		Keep: s.keep(c, p), Deliver: s.deliver(c, w), Use: side.use,
-		Redact: p.grants.values(),
+		Redact: p.grants.values(ctx),
 	})
 	delivered := make(chan struct{})
 	c.delivered = delivered

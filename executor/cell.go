@@ -123,6 +123,11 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 			return nil, fail
 		}
 	}
+	if late, ok := box.(sandbox.Waited); ok && !waited { // it became ready in between
+		s.held.take(late.Waited())
+		s.gone(name)
+		waited, name = true, late.Waited()
+	}
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
 	s.note(c)
@@ -139,7 +144,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	cl.mouth = newMouth(cl.stdio.Stdin)
 	cl.lines = wall.NewWriter(cl.mouth)
 	s.tidying.Go(func() { s.observe(cl) })
-	secrets := p.grants.values()
+	secrets := p.grants.values(ctx)
 	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr, secrets) })
 	s.watch.Phase("start", time.Since(began))
 	return cl, nil

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/service"
@@ -36,6 +37,8 @@ type Config struct {
 	Pull          images.PullPolicy      // missing
 	AllowImage    func(ref string) error // says no to an image by name; nil: all may be used
 	DefaultImages map[string]string      // by a skill's Run.Kind, for bundles that name no image
+
+	Quota admission.Quota // what each principal may have
 
 	MaxCells     int           // cells at once; 0: twice the engine's processors, at least 4
 	MaxMemory    int64         // bytes reserved by cells at once; 0: 3/4 of the engine's memory

@@ -15,12 +15,16 @@ import (
 
 // List implements [control.Control]: the calls that this process knows best, and those that only the journal knows.
 func (s *Supervisor) List(ctx context.Context, limit int) ([]control.Call, error) {
-	kept, err := s.journal.List(ctx, limit)
+	return s.list(ctx, control.Whose{}, limit)
+}
+
+func (s *Supervisor) list(ctx context.Context, whose control.Whose, limit int) ([]control.Call, error) {
+	kept, err := s.journal.List(ctx, limit, whose)
 	if err != nil {
 		return nil, err
 	}
 	calls, here := []control.Call{}, map[string]bool{}
-	for _, c := range s.calls.newest(limit) {
+	for _, c := range s.calls.newest(limit, whose) {
 		view := c.now()
 		calls, here[c.id] = append(calls, view), true
 	}
@@ -38,7 +42,11 @@ func (s *Supervisor) List(ctx context.Context, limit int) ([]control.Call, error
 
 // Show implements [control.Control].
 func (s *Supervisor) Show(ctx context.Context, id string) (control.Call, *a2e.CallResponse, error) {
-	c, r, err := s.look(ctx, id)
+	return s.show(ctx, control.Whose{}, id)
+}
+
+func (s *Supervisor) show(ctx context.Context, whose control.Whose, id string) (control.Call, *a2e.CallResponse, error) {
+	c, r, err := s.look(ctx, id, whose)
 	switch {
 	case err != nil:
 		return control.Call{}, nil, err
@@ -52,7 +60,11 @@ func (s *Supervisor) Show(ctx context.Context, id string) (control.Call, *a2e.Ca
 // Events implements [control.Control]. The journal has more events of a call than this process keeps, and this process
 // has the newest.
 func (s *Supervisor) Events(ctx context.Context, id string, from int) ([]a2e.Event, error) {
-	c, r, err := s.look(ctx, id)
+	return s.events(ctx, control.Whose{}, id, from)
+}
+
+func (s *Supervisor) events(ctx context.Context, whose control.Whose, id string, from int) ([]a2e.Event, error) {
+	c, r, err := s.look(ctx, id, whose)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +105,11 @@ func merged(kept, here []a2e.Event) []a2e.Event {
 
 // Cancel implements [control.Control].
 func (s *Supervisor) Cancel(ctx context.Context, id string) error {
-	c, r, err := s.look(ctx, id)
+	return s.cancel(ctx, control.Whose{}, id)
+}
+
+func (s *Supervisor) cancel(ctx context.Context, whose control.Whose, id string) error {
+	c, r, err := s.look(ctx, id, whose)
 	switch {
 	case err != nil:
 		return err
@@ -101,6 +117,10 @@ func (s *Supervisor) Cancel(ctx context.Context, id string) error {
 		return fmt.Errorf("%s: %w", clip(id, 80), control.ErrElsewhere)
 	case c == nil || c.hasEnded():
 		return fmt.Errorf("%s: %w", clip(id, 80), control.ErrEnded)
+	}
+	if _, own := whose.One(); own {
+		c.cancel(nil) // by the caller, if through another door
+		return nil
 	}
 	c.cancel(errOperator)
 	return nil
@@ -130,12 +150,12 @@ func cancelledBy(whom string) *a2e.Error {
 }
 
 // look finds a call: here, or only in the journal. A request id may name a newer call of another supervisor.
-func (s *Supervisor) look(ctx context.Context, id string) (*call, control.Record, error) {
-	c := s.calls.find(id)
+func (s *Supervisor) look(ctx context.Context, id string, whose control.Whose) (*call, control.Record, error) {
+	c := s.calls.find(id, whose)
 	if c != nil && c.id == id {
 		return c, control.Record{}, nil
 	}
-	r, err := s.journal.Find(ctx, id)
+	r, err := s.journal.Find(ctx, id, whose)
 	switch {
 	case c != nil && (err != nil || !r.Accepted.After(c.accepted)):
 		return c, control.Record{}, nil

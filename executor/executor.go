@@ -10,8 +10,10 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
 )
 
@@ -25,6 +27,7 @@ type Supervisor struct {
 	uids    *uids
 	keys    *keys
 	gate    *gate
+	quotas  *admission.Quotas
 	secret  []byte // of which the tokens of cells are made
 
 	held   *held
@@ -58,6 +61,7 @@ func New(cfg Config) (*Supervisor, error) {
 	s := &Supervisor{
 		cfg: cfg, log: cfg.Log, watch: cfg.Observer, journal: cfg.Journal, calls: newRegistry(), uids: newUIDs(cfg.RunDir),
 	}
+	s.quotas = admission.NewQuotas(cfg.Quota, nil)
 	s.gate, s.keys, s.secret = newGate(s), newKeys(cfg.Driver), newSecret()
 	s.held, s.reaper = newHeld(s.tellPoisoned), newReaper()
 	s.base, s.giveUp = context.WithCancel(context.Background())
@@ -90,7 +94,7 @@ func (s *Supervisor) Run(ctx context.Context, who a2e.Caller, req *a2e.CallReque
 	for {
 		c := newCall(who, req, listener, cancel)
 		c.deafen = stop
-		earlier, fail := s.accept(c)
+		earlier, fail := s.accept(ctx, c)
 		if fail == nil && earlier == nil {
 			var answer *a2e.CallResponse
 			if answer, earlier, fail = s.serve(life, c, inputs, w); answer != nil {
@@ -129,11 +133,12 @@ func newCall(who a2e.Caller, req *a2e.CallRequest, listener context.Context, can
 	}
 }
 
-// accept registers the call, unless the supervisor is draining or the same request came before.
-func (s *Supervisor) accept(c *call) (earlier awaiter, refused *a2e.Error) {
+// accept registers the call, unless the supervisor is draining or the same request came before. A call within one that is in
+// flight belongs to that.
+func (s *Supervisor) accept(ctx context.Context, c *call) (earlier awaiter, refused *a2e.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining {
+	if within := len(service.Chain(ctx)) > 0 && ctx.Err() == nil; s.draining && !within {
 		return nil, a2e.Errorf(a2e.RuntimeError, "hotcell is shutting down").Because(a2e.ReasonDraining).Transient()
 	}
 	old, refused := s.calls.add(c, c.accepted)

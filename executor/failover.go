@@ -55,17 +55,18 @@ func (m *mouth) untouched() bool {
 }
 
 // stillborn reports whether a cell that had waited was dead before it took anything of its call, and said nothing. Then
-// nobody has heard of the call, and another cell may have it. A request is never handed to two cells.
+// nobody has heard of the call, and another cell may have it. A request is never handed to two cells, and no call hears two.
 func (f *facts) stillborn(ctx context.Context, cl *cell, r *relay.Relay) bool {
+	const itsReadyLine = 1
 	switch {
-	case !cl.waited || ctx.Err() != nil || r.Lines() > 1: // its ready line
+	case !cl.waited || ctx.Err() != nil || r.Lines() > itsReadyLine:
 		return false
 	case f.Deadline || f.Cancelled || f.Result != nil || f.Exit != nil || f.Output != "":
 		return false
 	case f.Input != nil && !errors.Is(f.Input, errUntouched):
 		return false
 	}
-	return cl.mouth.untouched()
+	return cl.mouth.untouched() && r.Hush(itsReadyLine)
 }
 
 // unsaid takes back that a cell took nothing, where it turned out to have said something: then it is a cell that was cut off.

@@ -137,14 +137,19 @@ func (g *grants) revoke() {
 	})
 }
 
-// values are the secrets that the cell is given.
-func (g *grants) values() [][]byte {
-	var values [][]byte
+// values are the secrets that the cell is given, and those of the calls around its call: what they passed on by accident is
+// told as easily.
+func (g *grants) values(ctx context.Context) [][]byte {
+	around, _ := ctx.Value(aroundKey{}).([][]byte)
+	values := slices.Clip(around)
 	for _, v := range g.secrets {
 		values = append(values, []byte(v))
 	}
 	return values
 }
+
+// aroundKey is the key under which a context carries the secrets of the calls around a call.
+type aroundKey struct{}
 
 // makeLease writes the lease. An agent's engine learns from it what its loop obeys.
 func (g *grants) makeLease(p *plan) *a2e.Error {
@@ -164,7 +169,7 @@ func (g *grants) makeLease(p *plan) *a2e.Error {
 	case err != nil:
 		return a2e.Errorf(a2e.RuntimeError, "the lease of the call has no JSON form").Because(a2e.ReasonInternal)
 	case len(line) > wall.MaxLine:
-		return a2e.Errorf(a2e.RuntimeError, "secrets, tools and output schema of the skill take %d bytes, a cell takes %d", len(line), wall.MaxLine).
+		return a2e.Errorf(a2e.RuntimeError, "secrets, model settings, tools and output schema of the call take %d bytes, a cell takes %d", len(line), wall.MaxLine).
 			Because(a2e.ReasonUnsupported)
 	}
 	if _, err := wall.DecodeLease(line); err != nil { // as the runner reads it, whose refusal would cost a cell

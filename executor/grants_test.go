@@ -353,6 +353,9 @@ func TestToolLines(t *testing.T) {
 		if ask.Name == "panic" {
 			panic("on purpose")
 		}
+		if ask.Name == "babble" {
+			return &wall.ToolResult{ID: ask.ID, Success: true, Data: json.RawMessage("{bad")}
+		}
 		return &wall.ToolResult{ID: ask.ID, Success: true, Data: ask.Arguments}
 	}}
 	b := serviced(t, d, func(c *insider, heard <-chan []byte) {
@@ -366,6 +369,8 @@ func TestToolLines(t *testing.T) {
 		first := hear()
 		ask("p", "panic")
 		panicked := hear()
+		ask("b", "babble")
+		babbled := hear()
 		_ = c.out.Line([]byte(`{"type":"cell/tool","id":"2"}`))
 		for i := range toolsAtOnce + 1 {
 			ask(fmt.Sprint("w", i), "wait")
@@ -378,13 +383,13 @@ func TestToolLines(t *testing.T) {
 				ok++
 			}
 		}
-		c.done([]any{first.ID, first.Success, string(first.Data), refused.ID, refused.Code, refused.Error, ok, panicked.ID, panicked.Success})
+		c.done([]any{first.ID, first.Success, string(first.Data), refused.ID, refused.Code, refused.Error, ok, panicked.ID, panicked.Success, babbled.Error})
 	}, nil)
 	answer, events := b.ask(t.Context(), req("free"))
 	if answer.Error != nil {
 		t.Fatal(answer.Error)
 	}
-	want := `["1",true,"{}","w16","permission_denied","16 tools are in use already: wait for one of their answers",16,"p",false]`
+	want := `["1",true,"{}","w16","permission_denied","16 tools are in use already: wait for one of their answers",16,"p",false,"the tool's answer is no JSON"]`
 	if string(data(answer)) != want {
 		t.Errorf("got  %s\nwant %s", data(answer), want)
 	}
@@ -451,12 +456,23 @@ func TestForgedLinesAreTheCellsBusiness(t *testing.T) {
 	}
 }
 
-// Cells that wait have the token that their call's grant will ask for, and equal calls share them.
+// Cells that wait have the token that their call's grant will ask for, and equal calls share them; also where the cell
+// became ready only after the call had asked for one.
 func TestWaitingCellsHaveTheirToken(t *testing.T) {
+	t.Run("leased", func(t *testing.T) { testTokens(t, func(d *warm.Driver) sandbox.Driver { return d }) })
+	t.Run("late", func(t *testing.T) { testTokens(t, func(d *warm.Driver) sandbox.Driver { return late{d} }) })
+}
+
+// late is a pool whose cells are ready a moment after they were asked for.
+type late struct{ *warm.Driver }
+
+func (late) Lease(string) (sandbox.Sandbox, string) { return nil, "" }
+
+func testTokens(t *testing.T, shape func(*warm.Driver) sandbox.Driver) {
 	d := &desk{}
 	driver := fake.New(inside(func(c *insider, _ <-chan []byte) { c.done(c.env(wall.EnvToken)) }))
 	pool := warm.New(driver, warm.Options{Max: 2})
-	b := setUp(t, well, func(c *Config) { c.Driver, c.Services = pool, []service.Service{d} })
+	b := setUp(t, well, func(c *Config) { c.Driver, c.Services = shape(pool), []service.Service{d} })
 	b.driver = driver
 	t.Cleanup(func() {
 		pool.Drain()
@@ -555,6 +571,45 @@ func TestCallsWithinCallsDontWait(t *testing.T) {
 	}
 }
 
+// A supervisor that drains waits for the calls in flight, and for what they call meanwhile.
+func TestCallsWithinCallsAreInFlight(t *testing.T) {
+	var b *bench
+	d := &desk{}
+	d.tool = func(ctx context.Context, ask *wall.Tool) *wall.ToolResult {
+		inner := b.Call(service.Nested(ctx, []string{"free"}), a2e.Caller{Door: "test"}, req("patient"), nil)
+		return &wall.ToolResult{ID: ask.ID, Error: verdict(inner)}
+	}
+	started, draining := make(chan struct{}), make(chan struct{})
+	b = serviced(t, d, func(c *insider, heard <-chan []byte) {
+		if c.spec.Labels[sandbox.LabelSkill] != "free" {
+			c.done(nil)
+			return
+		}
+		close(started)
+		<-draining
+		_ = c.out.Encode(wall.Tool{Type: wall.TypeTool, ID: "1", Name: "inner"})
+		var r wall.ToolResult
+		_ = json.Unmarshal(<-heard, &r)
+		c.done(r.Error)
+	}, nil)
+	answers, drained := make(chan *a2e.CallResponse, 1), make(chan error, 1)
+	go func() { answers <- b.Call(context.Background(), a2e.Caller{Door: "test"}, req("free"), nil) }()
+	<-started
+	go func() { drained <- b.Drain(t.Context()) }()
+	testutil.Poll(t, 5*time.Second, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.draining
+	})
+	close(draining)
+	if answer := <-answers; answer.Error != nil || string(data(answer)) != `"ok"` {
+		t.Errorf("%v, %s", answer.Error, data(answer))
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+}
+
 // A call within a call ends with the one around it.
 func TestCallsWithinCallsEndWithTheirParent(t *testing.T) {
 	var b *bench
@@ -644,5 +699,41 @@ func TestALeaseThatNoCellTakes(t *testing.T) {
 		if verdict(answer) != "runtime_error/unsupported" || !strings.Contains(answer.Error.Message, says) || b.driver.Stats().Created != 0 {
 			t.Errorf("%v, %d cells made", answer.Error, b.driver.Stats().Created)
 		}
+	}
+}
+
+// outermost is a desk that grants nothing to calls within calls.
+type outermost struct{ *desk }
+
+func (o outermost) Grant(ask service.Ask) (service.Grant, error) {
+	if len(ask.Chain) > 0 {
+		return nil, nil
+	}
+	return o.desk.Grant(ask)
+}
+
+// What a skill was given as a secret and passes on by accident is taken out of what the call within its call says, too.
+func TestSecretsWithinCallsWithinCalls(t *testing.T) {
+	var b *bench
+	d := &desk{}
+	inner := make(chan *a2e.CallResponse, 1)
+	d.tool = func(ctx context.Context, ask *wall.Tool) *wall.ToolResult {
+		inner <- b.Call(service.Nested(ctx, []string{"free"}), a2e.Caller{Door: "test"}, req(ask.Name), nil)
+		return &wall.ToolResult{ID: ask.ID, Success: true}
+	}
+	b = serviced(t, nil, func(c *insider, heard <-chan []byte) {
+		if c.spec.Labels[sandbox.LabelSkill] == "free" {
+			_ = c.out.Encode(wall.Tool{Type: wall.TypeTool, ID: "1", Name: "patient"})
+			<-heard
+			c.done(nil)
+			return
+		}
+		c.done("I was told sesame-open")
+	}, func(c *Config) { c.Services = []service.Service{outermost{d}} })
+	if answer, _ := b.ask(t.Context(), req("free")); answer.Error != nil {
+		t.Fatal(answer.Error)
+	}
+	if answer := <-inner; answer.Error != nil || string(data(answer)) != `"I was told [redacted]"` {
+		t.Errorf("%v, %s", answer.Error, data(answer))
 	}
 }

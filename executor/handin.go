@@ -12,31 +12,62 @@ import (
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
-// handIn writes the lease, the input files and then the request to the cell, in the background: a cell that does not read
-// must not hold up its own deadline. The channel yields nil once all is written or the cell has gone, [errUntouched] when it
-// had waited and took nothing, or what went wrong on this side.
+// handIn writes the lease, the input files and then the request to the cell. What the cell's stdin takes at once is written
+// here; more of it in the background: a cell that does not read must not hold up its own deadline. The channel yields nil once
+// all is written or the cell has gone, [errUntouched] when it had waited and took nothing, or what went wrong on this side.
 func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inputs fs.FS) <-chan error {
 	handed := make(chan error, 1)
 	lease := p.grants.lease // of this cell: another one gets another
-	s.tidying.Go(func() {
-		err := sendLease(cl.lines, lease)
-		if err == nil {
-			err = sendFiles(cl.lines, inputs)
+	if inputs == nil {
+		request, err := requestLine(ctx, c, p)
+		if err != nil {
+			handed <- err
+			return handed
 		}
-		if err == nil {
-			err = sendRequest(ctx, cl.lines, c, p)
-		}
-		var gone *wallError
-		if errors.As(err, &gone) {
-			s.log.Debug("a cell stopped reading", "call", c.id, "error", err)
-			err = nil // its output says why
-			if cl.waited && cl.mouth.untouched() {
-				err = errUntouched
+		hand := func() {
+			err := sendLease(cl.lines, lease)
+			if err == nil {
+				err = sendLine(cl.lines, request)
 			}
+			handed <- s.handedTo(cl, c, err)
 		}
-		handed <- err
-	})
+		if len(lease)+len(request)+2 <= cl.stdio.Takes {
+			hand()
+		} else {
+			s.tidying.Go(hand)
+		}
+		return handed
+	}
+	s.tidying.Go(func() { handed <- s.handedTo(cl, c, sendAll(ctx, cl.lines, c, p, lease, inputs)) })
 	return handed
+}
+
+// sendAll hands in what takes its time: the request says how much is left after that.
+func sendAll(ctx context.Context, lines *wall.Writer, c *call, p *plan, lease []byte, inputs fs.FS) error {
+	if err := sendLease(lines, lease); err != nil {
+		return err
+	}
+	if err := sendFiles(lines, inputs); err != nil {
+		return err
+	}
+	request, err := requestLine(ctx, c, p)
+	if err != nil {
+		return err
+	}
+	return sendLine(lines, request)
+}
+
+// handedTo is what an error of the hand-in means for the call.
+func (s *Supervisor) handedTo(cl *cell, c *call, err error) error {
+	var gone *wallError
+	if !errors.As(err, &gone) {
+		return err
+	}
+	s.log.Debug("a cell stopped reading", "call", c.id, "error", err)
+	if cl.waited && cl.mouth.untouched() {
+		return errUntouched
+	}
+	return nil // its output says why
 }
 
 // wallError marks an error of writing to the cell, as against one of reading an input.
@@ -49,14 +80,18 @@ func sendLease(lines *wall.Writer, lease []byte) error {
 	if lease == nil {
 		return nil
 	}
-	if err := lines.Line(lease); err != nil {
+	return sendLine(lines, lease)
+}
+
+func sendLine(lines *wall.Writer, line []byte) error {
+	if err := lines.Line(line); err != nil {
 		return &wallError{err}
 	}
 	return nil
 }
 
-// sendRequest writes the request with the time that is left.
-func sendRequest(ctx context.Context, lines *wall.Writer, c *call, p *plan) error {
+// requestLine is the request with the time that is left.
+func requestLine(ctx context.Context, c *call, p *plan) ([]byte, error) {
 	req := requestFor(c, p)
 	if deadline, ok := ctx.Deadline(); ok {
 		left := max(1, int(time.Until(deadline)/time.Second))
@@ -64,19 +99,13 @@ func sendRequest(ctx context.Context, lines *wall.Writer, c *call, p *plan) erro
 	}
 	b, err := json.Marshal(req)
 	if err != nil {
-		return fmt.Errorf("request: %w", err)
+		return nil, fmt.Errorf("request: %w", err)
 	}
-	if err := lines.Line(b); err != nil {
-		return &wallError{err}
-	}
-	return nil
+	return b, nil
 }
 
 // sendFiles writes each regular file of inputs in chunks.
 func sendFiles(lines *wall.Writer, inputs fs.FS) error {
-	if inputs == nil {
-		return nil
-	}
 	return fs.WalkDir(inputs, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err

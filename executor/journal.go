@@ -37,9 +37,10 @@ type Diary interface {
 // Archive is the part of a [Journal] that is read.
 type Archive interface {
 	// Find returns the call with this id, or the newest with this request id, or [control.ErrNotFound].
-	Find(ctx context.Context, id string) (control.Record, error)
+	// Of other principals' calls than are meant it knows nothing.
+	Find(ctx context.Context, id string, whose control.Whose) (control.Record, error)
 	// List returns the calls, newest first, as [control.Control] does.
-	List(ctx context.Context, limit int) ([]control.Call, error)
+	List(ctx context.Context, limit int, whose control.Whose) ([]control.Call, error)
 	// Events returns events of the call with this id, in order from a sequence number on, as many as fit in one answer.
 	Events(ctx context.Context, id string, from int) ([]json.RawMessage, error)
 	// InFlight returns the calls without an answer, whoever runs them.
@@ -57,10 +58,10 @@ func (forgetful) Accept(context.Context, control.Record, time.Time) (*control.Re
 func (forgetful) End(_ context.Context, r control.Record) (control.Record, error) { return r, nil }
 func (forgetful) Note(control.Call)                                               {}
 func (forgetful) Say(string, int, bool, json.RawMessage)                          {}
-func (forgetful) Find(context.Context, string) (control.Record, error) {
+func (forgetful) Find(context.Context, string, control.Whose) (control.Record, error) {
 	return control.Record{}, control.ErrNotFound
 }
-func (forgetful) List(context.Context, int) ([]control.Call, error) { return nil, nil }
+func (forgetful) List(context.Context, int, control.Whose) ([]control.Call, error) { return nil, nil }
 func (forgetful) Events(context.Context, string, int) ([]json.RawMessage, error) {
 	return nil, nil
 }

@@ -396,7 +396,7 @@ func TestAnAnswerIsJournalledAtLast(t *testing.T) {
 	if verdict(answer) != "ok" {
 		t.Fatal(verdict(answer))
 	}
-	if r, err := j.Find(t.Context(), answer.ID); err != nil || r.Answer != nil {
+	if r, err := j.Find(t.Context(), answer.ID, control.Whose{}); err != nil || r.Answer != nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	b.calls.mu.Lock()
@@ -413,7 +413,7 @@ func TestAnAnswerIsJournalledAtLast(t *testing.T) {
 	}
 	j.end.Store(nil)
 	b.settle(t) // waits for it
-	if r, err := j.Find(t.Context(), answer.ID); err != nil || !sameAnswer(t, answer, answerOf(r.Answer)) {
+	if r, err := j.Find(t.Context(), answer.ID, control.Whose{}); err != nil || !sameAnswer(t, answer, answerOf(r.Answer)) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

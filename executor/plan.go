@@ -47,6 +47,7 @@ func (s *Supervisor) plan(ctx context.Context, c *call) (*plan, *a2e.Error) {
 		return nil, a2e.Errorf(a2e.RuntimeError, "skill %q: %w", skill.Name, err).Because(a2e.ReasonUnsupported)
 	}
 	p := &plan{skill: skill, arguments: arguments, policy: policy}
+	c.limits = policy.Limits
 	if fail := checkSize(c, p); fail != nil {
 		return nil, fail
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hotcell/hotcell/executor/relay"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/policies"
 )
 
 // What is kept of a call's events: for its answer, and to be looked at afterwards.
@@ -28,6 +29,7 @@ type call struct {
 	req      *a2e.CallRequest
 	override *a2e.LLMConfig // the caller's, with its credentials, until the call ends; they are kept nowhere else
 	who      a2e.Caller
+	limits   policies.Limits // what the call may use, once that is decided
 	accepted time.Time
 	listener context.Context // ends when nobody listens to events any more, and not when the call is cancelled
 	cancel   context.CancelCauseFunc

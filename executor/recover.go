@@ -50,7 +50,7 @@ func (s *Supervisor) Trim(ctx context.Context) error { return s.journal.Trim(ctx
 func (s *Supervisor) orphaned(r control.Record) (fail *a2e.Error, again bool) {
 	switch {
 	case r.Instance == s.cfg.Instance:
-		if s.calls.find(r.ID) == nil { // taken in though the journal had reported a failure
+		if s.calls.find(r.ID, control.Whose{}) == nil { // taken in though the journal had reported a failure
 			return unjournalled(), true
 		}
 	case s.abandoned(r, time.Now()):
@@ -141,7 +141,7 @@ func (w *stored) await(ctx context.Context) *a2e.CallResponse {
 		case <-w.s.base.Done():
 			return w.refuse(cancelledBy(errGivenUp.Error()))
 		}
-		r, err := w.s.journal.Find(ctx, w.record.ID)
+		r, err := w.s.journal.Find(ctx, w.record.ID, control.Whose{})
 		switch {
 		case err == nil:
 			w.record = r

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/control"
 )
 
 // Replay is how long the same request sent again gets the stored answer.
@@ -108,22 +109,34 @@ func (r *registry) forget(e *list.Element, c *call) {
 }
 
 // find returns the call with this id, or the newest with this request id, or nil.
-func (r *registry) find(id string) *call {
+func (r *registry) find(id string, whose control.Whose) *call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.byID[id]; e != nil {
-		return e.Value.(*call)
+		if c := e.Value.(*call); whose.Has(c.key.principal) {
+			return c
+		}
 	}
-	return r.byReq[id]
+	if c := r.byReq[id]; c == nil || whose.Has(c.key.principal) {
+		return c
+	}
+	for e := r.order.Back(); e != nil; e = e.Prev() { // somebody else used the same request id later
+		if c := e.Value.(*call); c.key.reqID == id && whose.Has(c.key.principal) {
+			return c
+		}
+	}
+	return nil
 }
 
 // newest returns at most limit calls, newest first; all when limit is 0.
-func (r *registry) newest(limit int) []*call {
+func (r *registry) newest(limit int, whose control.Whose) []*call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var calls []*call
 	for e := r.order.Back(); e != nil && (limit == 0 || len(calls) < limit); e = e.Prev() {
-		calls = append(calls, e.Value.(*call))
+		if c := e.Value.(*call); whose.Has(c.key.principal) {
+			calls = append(calls, c)
+		}
 	}
 	return calls
 }
@@ -138,7 +151,7 @@ func (r *registry) inFlight() int {
 // running returns the calls that have no answer yet.
 func (r *registry) running() []*call {
 	var calls []*call
-	for _, c := range r.newest(0) {
+	for _, c := range r.newest(0, control.Whose{}) {
 		if !c.hasEnded() {
 			calls = append(calls, c)
 		}

@@ -12,6 +12,7 @@ import (
 
 const (
 	tunnelBudget = 1 << 30 // bytes of a call's tunnel lines, both ways
+	tunnelTotal  = 1 << 16 // streams that a call opens in all
 	toolsAtOnce  = 16      // tool lines of a call that are answered at a time
 	toolsInAll   = 10_000  // and in all
 	replyBacklog = 64      // answers that wait for a cell to read; what is more is dropped
@@ -40,11 +41,11 @@ type side struct {
 func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants) *side {
 	own, end := ctx, func() {}
 	if len(g.all) > 0 {
-		own, end = outlived(ctx)
+		own, end = outlived(context.WithValue(ctx, aroundKey{}, g.values(ctx)))
 	}
 	d := &side{
 		s: s, c: c, grants: g, lines: cl.lines, ctx: own, end: end,
-		tunnel: wall.NewTunnel(cl.lines, wall.TunnelOptions{Ports: g.names(), Bytes: tunnelBudget}),
+		tunnel: wall.NewTunnel(cl.lines, wall.TunnelOptions{Ports: g.names(), Total: tunnelTotal, Bytes: tunnelBudget}),
 	}
 	if g.tools != nil {
 		d.slots = make(chan struct{}, toolsAtOnce)
@@ -203,10 +204,15 @@ func (d *side) reply(r *wall.ToolResult) {
 func (d *side) send(r *wall.ToolResult) {
 	r.Type = wall.TypeToolResult
 	line, err := json.Marshal(r)
-	if err != nil || len(line) > wall.MaxLine {
-		line, _ = json.Marshal(&wall.ToolResult{
-			Type: wall.TypeToolResult, ID: r.ID, Error: fmt.Sprintf("the tool's answer is longer than %d bytes", wall.MaxLine), Code: codeFailed,
-		})
+	why := ""
+	switch {
+	case err != nil:
+		why = "the tool's answer is no JSON"
+	case len(line) > wall.MaxLine:
+		why = fmt.Sprintf("the tool's answer is longer than %d bytes", wall.MaxLine)
+	}
+	if why != "" {
+		line, _ = json.Marshal(&wall.ToolResult{Type: wall.TypeToolResult, ID: r.ID, Error: why, Code: codeFailed})
 	}
 	_ = d.lines.Line(line)
 }

@@ -71,6 +71,12 @@ type Pool interface {
 	Drain()
 }
 
+// Waited is a [Sandbox] that was started ahead. A [Pool] may give one for a spec, where one has become ready since: then
+// the spec's own name is nobody's.
+type Waited interface {
+	Waited() (name string)
+}
+
 // Capabilities are facts about an engine.
 type Capabilities struct {
 	Engine   string   // "docker 20.10.24"
@@ -109,6 +115,9 @@ type Stdio struct {
 	Stdin  io.WriteCloser
 	Stdout io.Reader
 	Stderr io.Reader
+
+	// Takes is how many bytes Stdin takes from a first writer without waiting for anybody to read them. 0: none are promised.
+	Takes int
 }
 
 // Exit is how a cell ended, as its engine saw it.

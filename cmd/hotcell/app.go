@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/doctor"
@@ -26,8 +27,8 @@ type app struct {
 	notify func(c chan<- os.Signal) (stop func())
 	// open wires a supervisor. The caller closes what it returns.
 	open func(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, error)
-	// dial returns the control of a daemon.
-	dial func(base string) (control.Control, error)
+	// dial returns the control of a daemon, with a token or none.
+	dial func(base string, token auth.Secret) (control.Control, error)
 	// gather asks this host and its engine what they are.
 	gather func(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Facts
 
@@ -39,7 +40,7 @@ type app struct {
 // supervisor is what commands need of an executor.
 type supervisor interface {
 	a2e.Handler
-	control.Control
+	control.Limited
 	// Run is Call with input files.
 	Run(ctx context.Context, who a2e.Caller, req *a2e.CallRequest, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse
 	// Drain refuses new calls and waits for those in flight; when ctx ends it kills what is left.
@@ -54,8 +55,10 @@ type supervisor interface {
 // system is hotcell wired together.
 type system struct {
 	skills     skills.Catalog
+	watch      func(ctx context.Context) // keeps the skills up to date until ctx ends; nil: they are looked at when they are asked for
 	supervisor supervisor
 	metrics    http.Handler
+	auth       auth.Authenticator              // knows who calls; nil: nobody has to show anything
 	probe      func(ctx context.Context) error // asks the engine whether it is there
 	journalled func() error                    // says why no call can be journalled; nil: always
 	close      func() error

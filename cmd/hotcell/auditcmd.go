@@ -55,7 +55,7 @@ func (a *app) listAudit(ctx context.Context, call string, limit int, asJSON bool
 	}
 	defer journal.Close()
 	if call != "" {
-		r, err := journal.Find(ctx, call)
+		r, err := journal.Find(ctx, call, control.Whose{})
 		if errors.Is(err, control.ErrNotFound) {
 			return usagef("there is no call %q: 'hotcell calls list' shows those of the daemon", oneLine(call, 80))
 		}

@@ -12,12 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
 // callFlags are those that all of `hotcell calls` take.
 type callFlags struct {
 	url   string
+	token string
 	json  bool
 	limit int
 	from  int
@@ -28,6 +30,7 @@ func (a *app) callsCmd() *cobra.Command {
 	group(c)
 	var f callFlags
 	c.PersistentFlags().StringVar(&f.url, "url", "", "`URL` of the daemon (default: http:// and the configuration's listen)")
+	c.PersistentFlags().StringVar(&f.token, "token-file", "", "`FILE` that holds a token for the daemon (also $HOTCELL_TOKEN_FILE)")
 	c.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON")
 	list := &cobra.Command{
 		Use: "list", Short: "List calls, the newest first", Args: exactly(),
@@ -57,13 +60,17 @@ func (a *app) daemon(f callFlags) (control.Control, error) {
 		if err != nil {
 			return nil, err
 		}
-		base = "http://" + cfg.Listen
+		base = cfg.LocalURL()
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, usagef("--url %s: expected http://host:port", oneLine(base, 200))
 	}
-	return a.dial(base)
+	token, err := a.token(f.token)
+	if err != nil {
+		return nil, err
+	}
+	return a.dial(base, token)
 }
 
 // daemonError says what to do when nobody answers or nothing has the id.
@@ -76,6 +83,12 @@ func daemonError(id string, err error) error {
 		return fmt.Errorf("call %s has ended already: 'hotcell calls show' has its answer", oneLine(id, 80))
 	case errors.Is(err, control.ErrElsewhere):
 		return fmt.Errorf("call %s runs in another hotcell process, such as 'hotcell run': stop it there", oneLine(id, 80))
+	case errors.Is(err, auth.ErrMissing):
+		return unauthorized(fmt.Errorf("%w: name a file that holds one with --token-file or HOTCELL_TOKEN_FILE", err))
+	case errors.Is(err, auth.ErrRefused):
+		return unauthorized(fmt.Errorf("%w: 'hotcell tokens create' makes one where the daemon runs", err))
+	case errors.Is(err, auth.ErrScope):
+		return unauthorized(fmt.Errorf("%w: it needs calls or admin", err))
 	case errors.As(err, &op) && op.Op == "dial":
 		return fmt.Errorf("no hotcell daemon answers (%w): start one with 'hotcell serve', or name it with --url", op.Err)
 	}

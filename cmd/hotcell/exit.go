@@ -71,6 +71,9 @@ func usagef(format string, args ...any) error {
 	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
+// unauthorized is a refusal by a daemon: exit 6.
+func unauthorized(err error) error { return &exitError{code: exitUnauthorized, err: err} }
+
 // outcome returns the exit code of an error that a command returned, and whether it is to be shown.
 func outcome(err error) (code int, show bool) {
 	var exit *exitError

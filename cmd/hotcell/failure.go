@@ -70,6 +70,8 @@ func hint(name string, e *a2e.Error, bound policies.Party) string {
 		return "" // the adapters' own messages say what to do
 	case a2e.ReasonUnsupported:
 		return "'hotcell policy explain " + shellName(name) + "' shows what the skill asks for"
+	case a2e.ReasonQuota:
+		return fmt.Sprintf("try again in %v s", e.Detail["retry_after"])
 	case a2e.ReasonQueueFull, a2e.ReasonQueueTimeout:
 		return "try again when fewer calls run"
 	case a2e.ReasonOutputLimit:

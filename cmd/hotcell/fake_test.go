@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/skills"
@@ -71,6 +72,7 @@ func (f *fakeSupervisor) Show(context.Context, string) (control.Call, *a2e.CallR
 }
 func (f *fakeSupervisor) Events(context.Context, string, int) ([]a2e.Event, error) { return nil, nil }
 func (f *fakeSupervisor) Cancel(context.Context, string) error                     { return nil }
+func (f *fakeSupervisor) Of(string) control.Control                                { return f }
 
 // fakeCatalog is a list of skills that are found by their exact names.
 type fakeCatalog []*skills.Skill
@@ -96,6 +98,7 @@ type bench struct {
 	closed       atomic.Bool
 	probe        func(context.Context) error
 	journalled   func() error
+	auth         auth.Authenticator
 	schemaOfOne  string
 	timeoutOfOne time.Duration
 	testdata     string // absolute
@@ -131,6 +134,7 @@ func newBench(t *testing.T, run func(ctx context.Context, req *a2e.CallRequest, 
 				supervisor: b.super,
 				probe:      func(ctx context.Context) error { return b.probe(ctx) },
 				journalled: b.journalled,
+				auth:       b.auth,
 				close:      func() error { b.closed.Store(true); return nil },
 			}, nil
 		},

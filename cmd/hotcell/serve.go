@@ -42,7 +42,7 @@ func (a *app) serveCmd() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&socket, "socket", "", "`PATH` of the unix socket (default: the configuration's socket)")
-	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` of HTTP, on loopback (default: the configuration's listen)")
+	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` of HTTP, on loopback unless auth.mode is token (default: the configuration's listen)")
 	return c
 }
 
@@ -59,6 +59,7 @@ func (a *app) serve(ctx context.Context, overrides map[string]any) error {
 	hangUp := func() {
 		log.Info("SIGHUP: nothing to reload: skills are read again by themselves, the configuration at a restart")
 	}
+	defer sys.watched(ctx)()
 	signals := a.interruptible(ctx, sys.supervisor, hangUp, func(ctx context.Context) { err = a.daemonDoors(ctx, sys, cfg, log) })
 	return errors.Join(killedBy(signals, err), sys.close())
 }
@@ -66,7 +67,7 @@ func (a *app) serve(ctx context.Context, overrides map[string]any) error {
 // daemonDoors listens, says so, and serves until ctx ends.
 func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, log *slog.Logger) error {
 	host, err := a2ehost.New(a2ehost.Options{
-		Handler: sys.supervisor, Door: "socket", Version: version(embedded).Version, ErrorsAs: cfg.A2E.Errors, Log: log,
+		Handler: sys.supervisor, Auth: sys.auth, Door: "socket", Version: version(embedded).Version, ErrorsAs: cfg.A2E.Errors, Log: log,
 	})
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 		return errors.Join(listenError(cfg.Socket, "--socket", err), web.Close())
 	}
 	handler := rest.New(rest.Options{
-		Control: sys.supervisor, Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
+		Control: sys.supervisor, Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
 		Ready: func(c context.Context) error {
 			if ctx.Err() != nil {
 				return errors.New("stopping")
@@ -93,6 +94,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 			return sys.probe(c)
 		},
 	})
+	warnOfExposure(cfg, log)
 	probeEngine(ctx, sys, log)
 	a.errs.line(fmt.Sprintf("hotcell: ready: http://%s and %s", web.Addr(), cfg.Socket))
 	return serveDoors(ctx, sys.supervisor, log,

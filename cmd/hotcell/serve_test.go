@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/testutil"
 )
 
@@ -226,7 +225,7 @@ func TestNoDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBench(t, nil)
-	b.app.dial = func(base string) (control.Control, error) { return dial(base) }
+	b.app.dial = dial
 	if code := b.run("calls", "list", "--url", base); code != exitFailed || !strings.Contains(b.err.String(), "start one with 'hotcell serve'") {
 		t.Errorf("exit %d, %s", code, b.err.String())
 	}

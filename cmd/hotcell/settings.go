@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,10 @@ import (
 // envSkills lists folders of skills, separated like PATH.
 const envSkills = "HOTCELL_SKILLS"
 
-const keySkillDirs = "skills.dirs"
+const (
+	keySkillDirs = "skills.dirs"
+	keyPlugins   = "skills.plugins"
+)
 
 // settings reads the configuration under the flags. Its errors are the user's to mend: exit 2.
 func (a *app) settings() (*config.Config, config.Source, error) {
@@ -53,14 +57,20 @@ func (a *app) settingsWith(overrides map[string]any) (*config.Config, config.Sou
 // warnOfMissing names the folders of skills that somebody configured and that are not there. They may come later; the
 // default one may be missing for good.
 func (a *app) warnOfMissing(cfg *config.Config, src config.Source) {
-	origin := src.Origin(keySkillDirs)
-	if origin.Layer == config.LayerDefault {
+	for _, name := range slices.Sorted(maps.Keys(cfg.Skills.Plugins)) {
+		a.warnOfFolder(keyPlugins+"."+name, cfg.Skills.Plugins[name], src)
+	}
+	if src.Origin(keySkillDirs).Layer == config.LayerDefault {
 		return
 	}
 	for _, dir := range cfg.Skills.Dirs {
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			a.errs.line(fmt.Sprintf("hotcell: warning: %s: %s: there is no folder %s", oneLine(origin.Where, 300), keySkillDirs, oneLine(dir, 200)))
-		}
+		a.warnOfFolder(keySkillDirs, dir, src)
+	}
+}
+
+func (a *app) warnOfFolder(key, dir string, src config.Source) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		a.errs.line(fmt.Sprintf("hotcell: warning: %s: %s: there is no folder %s", oneLine(src.Origin(key).Where, 300), key, oneLine(dir, 200)))
 	}
 }
 

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,9 +18,9 @@ import (
 const maxSchema = 64 << 10 // bytes of a schema that are shown
 
 func (a *app) skillsCmd() *cobra.Command {
-	c := &cobra.Command{Use: "skills", Short: "List, show or check skills"}
+	c := &cobra.Command{Use: "skills", Short: "List, show, check or begin skills"}
 	group(c)
-	var listJSON, all, showJSON, lintJSON bool
+	var listJSON, all, showJSON bool
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "List the skills that are there",
@@ -31,7 +28,7 @@ func (a *app) skillsCmd() *cobra.Command {
 		RunE:  func(*cobra.Command, []string) error { return a.listSkills(all, listJSON) },
 	}
 	list.Flags().BoolVar(&listJSON, "json", false, "print JSON")
-	list.Flags().BoolVar(&all, "all", false, "also those that can't be called: Created, Blocked, Archived")
+	list.Flags().BoolVar(&all, "all", false, "also those that nobody offers: Created, Archived")
 	show := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show one skill: what it takes, how it runs, its limits and findings",
@@ -39,16 +36,7 @@ func (a *app) skillsCmd() *cobra.Command {
 		RunE:  func(_ *cobra.Command, args []string) error { return a.showSkill(args[0], showJSON) },
 	}
 	show.Flags().BoolVar(&showJSON, "json", false, "print JSON")
-	lint := &cobra.Command{
-		Use:   "lint DIR",
-		Short: "Say what is wrong with a skill's folder, with file, line and column",
-		Long: "Say what is wrong with a skill's folder, or with each in a folder of skills, with file, line and column. What depends\n" +
-			"on other skills, those that it includes or uses as tools, is told by 'hotcell skills show'.",
-		Args: exactly("DIR"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.lintSkill(args[0], lintJSON) },
-	}
-	lint.Flags().BoolVar(&lintJSON, "json", false, "print JSON")
-	c.AddCommand(list, show, lint)
+	c.AddCommand(list, show, a.lintCmd(), a.initCmd())
 	return c
 }
 
@@ -63,6 +51,8 @@ type listed struct {
 	Source      string        `json:"source"`
 	Path        string        `json:"path"`
 	Description string        `json:"description"`
+
+	Findings []skills.Finding `json:"findings"`
 }
 
 func (a *app) listSkills(all, asJSON bool) error {
@@ -73,12 +63,13 @@ func (a *app) listSkills(all, asJSON bool) error {
 	rows := []listed{}
 	hidden := 0
 	for _, s := range catalog.List() {
-		if s.Status != skills.Published && !all {
+		if (s.Status == skills.Created || s.Status == skills.Archived) && !all {
 			hidden++
 			continue
 		}
 		rows = append(rows, listed{
 			s.Name, s.Version, s.Status, s.BlockedWhy, s.Category, append([]string{}, s.Tags...), s.Source, s.Path, s.Description,
+			append([]skills.Finding{}, s.Findings...),
 		})
 	}
 	if asJSON {
@@ -97,7 +88,7 @@ func (a *app) listSkills(all, asJSON bool) error {
 	}
 	table(a.out, []string{"NAME", "VERSION", "STATUS", "CATEGORY", "SOURCE", "DESCRIPTION"}, cells)
 	if hidden > 0 {
-		a.errs.line(fmt.Sprintf("hotcell: %d more can't be called: --all shows them", hidden))
+		a.errs.line(fmt.Sprintf("hotcell: %d more that nobody offers: --all shows them", hidden))
 	}
 	return nil
 }
@@ -113,6 +104,9 @@ type shown struct {
 	Files      int               `json:"files"`
 	Bytes      int64             `json:"bytes"`
 	Findings   []skills.Finding  `json:"findings"`
+
+	AllowedTools  string   `json:"allowed_tools"`
+	RequiredTools []string `json:"required_tools"`
 }
 
 type shownRun struct {
@@ -135,7 +129,8 @@ func (a *app) showSkill(name string, asJSON bool) error {
 		Definition: skill.Definition(), Path: skill.Path, Why: skill.BlockedWhy,
 		Run:    shownRun{skill.Run.Kind, image, append([]string{}, skill.Run.Command...), skill.Run.Frames},
 		Digest: skill.Bundle.Digest, Files: skill.Bundle.Files, Bytes: skill.Bundle.Bytes,
-		Findings: append([]skills.Finding{}, skill.Findings...),
+		Findings:     append([]skills.Finding{}, skill.Findings...),
+		AllowedTools: skill.AllowedTools, RequiredTools: append([]string{}, skill.RequiredTools...),
 	}
 	if effective, err := policies.Narrow(cfg.OperatorPolicy(), skill.Policy, policies.Policy{}); err == nil {
 		s.Policy = effective.Choices
@@ -161,6 +156,7 @@ func (a *app) printSkill(skill *skills.Skill, s shown) {
 		{"runs", runsText(s.Run)},
 		{"image", oneLine(s.Run.Image, 300)},
 		{"tools", toolsText(skill)},
+		{"expects", oneLine(strings.Join(skill.RequiredTools, ", "), 500)},
 		{"limits", limitsLine(s.Policy)},
 		{"input", schemaText(skill.InputSchema)},
 		{"output", schemaText(skill.OutputSchema)},
@@ -214,71 +210,6 @@ func schemaText(schema json.RawMessage) string {
 	}
 	text, _ := shorten(b.String(), maxSchema)
 	return safeJSON(strings.ToValidUTF8(text, ""))
-}
-
-// lintSkill checks one folder. Errors end it with exit 1, warnings don't.
-func (a *app) lintSkill(dir string, asJSON bool) error {
-	if info, err := os.Stat(dir); err != nil {
-		return usagef("%w", plainPathError(err))
-	} else if !info.IsDir() {
-		return usagef("%s: expected the folder of a skill", oneLine(dir, 200))
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	// The folder's own name counts, so it is looked at from above; no link leads further out.
-	root, err := os.OpenRoot(filepath.Dir(abs))
-	if err != nil {
-		return plainPathError(err)
-	}
-	defer root.Close()
-	cfg, _, err := a.settings()
-	if err != nil {
-		return err
-	}
-	box := toolbox(cfg, a.logger(slog.LevelWarn))
-	defer box.Close()
-	found, bundles := skills.LintWith(root.FS(), filepath.Base(abs), box)
-	bad := 0
-	for i, f := range found {
-		if f.Severity == skills.SeverityError {
-			bad++
-		}
-		found[i].File = filepath.Join(dir, f.File)
-	}
-	if asJSON {
-		if err := a.printJSON(append([]skills.Finding{}, found...)); err != nil {
-			return err
-		}
-	} else {
-		a.printFindings(found)
-	}
-	if !asJSON {
-		_, err := root.Lstat(filepath.Join(filepath.Base(abs), "SKILL.md"))
-		a.printLinted(dir, err != nil, bundles, len(found))
-	}
-	if bad > 0 {
-		return silent(exitFailed)
-	}
-	return nil
-}
-
-// printLinted says that all is well and, for a folder of skills, how many were looked at.
-func (a *app) printLinted(dir string, folder bool, checked, found int) {
-	line := oneLine(dir, 300) + ":"
-	switch {
-	case folder && checked > 0:
-		line += fmt.Sprintf(" %d %s checked", checked, plural(checked, "skill", "skills"))
-		if found == 0 {
-			line += ", ok"
-		}
-	case found == 0:
-		line += " ok"
-	default:
-		return
-	}
-	a.out.line(line)
 }
 
 // printFindings writes findings as compilers do: file:line:column: severity: message [code].

@@ -37,6 +37,7 @@ func (a *app) stdio(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, sys.close())
 	}
+	defer sys.watched(ctx)()
 	signals := a.interruptible(ctx, sys.supervisor, nil, func(ctx context.Context) {
 		err = serveDoors(ctx, sys.supervisor, log, func(ctx context.Context) error { return host.Serve(ctx, a.stdin, a.stdout) })
 	})

@@ -9,8 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -24,19 +26,25 @@ import (
 	"github.com/hotcell/hotcell/internal/metrics"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/skills/bundled"
+	"github.com/hotcell/hotcell/internal/skills/watch"
 	"github.com/hotcell/hotcell/internal/store"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/warm"
 )
 
-// library loads the skills of the configured folders, and the bundled ones after them. The box knows which tools there are.
+// library loads the skills of the configured folders, and after them what is installed, what is bundled, and what plugins
+// bring. The box knows which tools there are.
 func library(cfg *config.Config, box skills.Toolbox, log *slog.Logger) (*skills.Library, error) {
 	var sources []skills.Source
 	for _, dir := range cfg.Skills.Dirs {
 		sources = append(sources, skills.Dir(skills.SourceProject, dir))
 	}
+	sources = append(sources, skills.Dir(skills.SourceInstalled, cfg.InstalledSkills()))
 	if cfg.Skills.Bundled {
 		sources = append(sources, skills.Source{Label: skills.SourceCore, FS: bundled.FS(), Path: "bundled"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Skills.Plugins)) {
+		sources = append(sources, skills.Dir(name, cfg.Skills.Plugins[name]))
 	}
 	return skills.LoadWith(sources, box, log)
 }
@@ -71,7 +79,8 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (sys *syste
 	}
 	end := undo.Release()
 	return &system{
-		skills: lib, supervisor: supervisor, metrics: registry.Handler(), journalled: p.journal.Ready,
+		skills: lib, watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, supervisor: supervisor, metrics: registry.Handler(), journalled: p.journal.Ready,
+		auth:  authenticator(cfg, p.journal),
 		close: func() error { return end(context.WithoutCancel(ctx)) },
 		probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)
@@ -83,16 +92,17 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (sys *syste
 // supervise makes the supervisor of all parts, and closes what an earlier one left unanswered.
 func supervise(ctx context.Context, cfg *config.Config, log *slog.Logger, p *parts, lib skills.Catalog, out *outside) (*executor.Supervisor, *metrics.Registry, error) {
 	registry := metrics.NewRegistry()
-	watch := metrics.New(registry)
-	watch.Build(version(embedded).Version)
-	driver, host := pooled(p.driver, cfg, watch, log)
+	observer := metrics.New(registry)
+	observer.Build(version(embedded).Version)
+	driver, host := pooled(p.driver, cfg, observer, log)
 	supervisor, err := executor.New(executor.Config{
 		Driver: driver, Images: p.images, Skills: lib, Journal: p.journal, Runner: runnerTrees(embedded), Engine: engineTrees(embedded),
 		Services: out.services, Models: true, Audit: p.journal,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
+		Quota:         quota(cfg),
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
-		EmbedEvents: cfg.A2E.EmbedEvents, Observer: watch,
+		EmbedEvents: cfg.A2E.EmbedEvents, Observer: observer,
 		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause
 		Instance: p.me.ID(), Owners: p.me, Host: hostID(), RunDir: runDir(cfg), Log: log,
 	})
@@ -141,8 +151,11 @@ type parts struct {
 }
 
 func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger) (p *parts, err error) {
-	if err := dataFolder(cfg.DataDir); err != nil {
-		return nil, err
+	// The folder of installed skills is made with it: then changes there are heard of without listening to the journal.
+	for _, dir := range []string{cfg.DataDir, cfg.InstalledSkills()} {
+		if err := dataFolder(dir); err != nil {
+			return nil, err
+		}
 	}
 	p = &parts{}
 	var undo cleanup.Stack

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -155,7 +156,7 @@ func (r *redaction) chunk(e *event, chunk string) string {
 	text = append(before, text...)
 	found, begun := r.m.scan(text, nil)
 	if from := r.wait(len(text), begun, found); from < len(text) && !final {
-		r.tails[name] = tail{mime, text[from:]}
+		r.tails[name] = tail{mime, bytes.Clone(text[from:])} // and not what it lies in
 		text = text[:from]
 	}
 	if len(found) == 0 && len(before) == 0 && r.tails[name].bytes == nil {

@@ -387,3 +387,13 @@ func BenchmarkRedact(b *testing.B) {
 		m.whole(text)
 	}
 }
+
+// What waits of a chunk is its end alone, and not the whole of it.
+func TestTheEndOfAChunkIsAllThatWaits(t *testing.T) {
+	r := newRedaction([][]byte{[]byte("sesame-open")})
+	chunk := base64.StdEncoding.EncodeToString(append(make([]byte, 700<<10), "sesame"...))
+	r.chunk(&event{data: map[string]any{"name": "a"}}, chunk)
+	if n := cap(r.tails["a"].bytes); n < len("sesame") || n > 64 {
+		t.Errorf("%d bytes wait", n)
+	}
+}

@@ -173,6 +173,17 @@ func (r *Relay) Close() {
 	r.box.close()
 }
 
+// Hush drops whatever the cell says from now on, unless it has said more lines than so many: then it reports false.
+func (r *Relay) Hush(most uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Lines() > most {
+		return false
+	}
+	r.quiet, r.closed = true, true
+	return true
+}
+
 func (r *Relay) line(l wall.Line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

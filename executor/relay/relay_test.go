@@ -332,3 +332,36 @@ func FuzzRelay(f *testing.F) {
 		}
 	})
 }
+
+// A relay is hushed as long as its cell has said no more than so many lines; what comes afterwards is read and dropped.
+func TestHush(t *testing.T) {
+	for _, early := range []bool{true, false} {
+		pr, pw := io.Pipe()
+		var kept []string
+		r := New(Options{ReqID: "r1", Output: 1 << 20, Out: 1 << 20,
+			Keep:    func(ev *a2e.Event) { kept = append(kept, fmt.Sprint(ev.Data["message"])) },
+			Deliver: func(context.Context, *a2e.Event) {},
+			Use:     func(kind string, _ []byte) error { kept = append(kept, kind); return nil },
+		})
+		var reading sync.WaitGroup
+		reading.Go(func() { r.Read(pr) })
+		_, _ = io.WriteString(pw, `{"type":"cell/ready","protocol":1}`+"\n")
+		if m := <-r.Milestones(); !m.Ready {
+			t.Fatalf("%+v", m)
+		}
+		if early && !r.Hush(1) {
+			t.Error("not hushed after one line")
+		}
+		_, _ = io.WriteString(pw, "a last word\n"+`{"type":"cell/open","stream":1,"port":"x"}`+"\n")
+		_ = pw.Close()
+		reading.Wait()
+		if !early && r.Hush(1) {
+			t.Error("hushed after three lines")
+		}
+		r.Close()
+		r.Deliver(t.Context())
+		if heard := len(kept) > 0; heard == early {
+			t.Errorf("hushed early: %v, and heard %q", early, kept)
+		}
+	}
+}

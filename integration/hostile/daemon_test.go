@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/rest"
 	"github.com/hotcell/hotcell/internal/testutil"
@@ -106,7 +107,7 @@ func startDaemon(t *testing.T, rows []row, env ...string) *daemon {
 	}()
 	select {
 	case url := <-ready:
-		if d.control, err = rest.NewClient(url); err != nil {
+		if d.control, err = rest.NewClient(url, auth.Secret{}); err != nil {
 			t.Fatal(err)
 		}
 	case <-d.silent:

@@ -40,6 +40,7 @@ const (
 	ReasonCancelled         = "cancelled"
 	ReasonQueueFull         = "queue_full"
 	ReasonQueueTimeout      = "queue_timeout"
+	ReasonQuota             = "quota" // beside it detail.retry_after, in seconds
 	ReasonDraining          = "draining"
 	ReasonImageUnavailable  = "image_unavailable"
 	ReasonEngineUnavailable = "engine_unavailable"

@@ -7,6 +7,8 @@ type Caller struct {
 	Principal string // who pays and is accountable
 	Agent     string // agent_id of the handshake
 	Door      string // stdio, socket, http, cli
+
+	Groups map[string]string // by group of the principal its role there: member, admin or owner. Nobody changes it
 }
 
 // Handler answers A2E requests. Front doors know it and nothing of what stands behind.

@@ -8,10 +8,16 @@ import (
 	"sync"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 )
 
 // call runs one call and sends its answer behind its events.
-func (s *session) call(ctx context.Context, who a2e.Caller, req *a2e.CallRequest) {
+func (s *session) call(ctx context.Context, c claim, req *a2e.CallRequest) {
+	who, why := s.caller(ctx, c, auth.Calls)
+	if why != nil {
+		s.answer(req.ID, req.Name, a2e.Failure(req.ID, req.Name, why, 0))
+		return
+	}
 	events := &eventWriter{session: s, reqID: req.ID, mute: !req.Streams()}
 	resp, err := s.invoke(ctx, who, req, events)
 	events.end()
@@ -32,7 +38,12 @@ func (s *session) invoke(ctx context.Context, who a2e.Caller, req *a2e.CallReque
 	return resp, nil
 }
 
-func (s *session) discover(ctx context.Context, who a2e.Caller, req *a2e.DiscoverRequest) {
+func (s *session) discover(ctx context.Context, c claim, req *a2e.DiscoverRequest) {
+	who, why := s.caller(ctx, c, auth.SkillsRead)
+	if why != nil {
+		_ = s.send(a2e.ErrorReport(req.ID, why))
+		return
+	}
 	found, err := s.find(ctx, who, req)
 	if err == nil {
 		if s.encodable(&a2e.DiscoverResponse{ReqID: req.ID, Skills: found}) {

@@ -14,16 +14,15 @@ func (s *session) handle(ctx context.Context, m a2e.Message) {
 		before, end := s.turns.join(m.ID)
 		ahead, passed := s.line, make(chan struct{})
 		s.line = passed
-		s.begin(ctx, func(who a2e.Caller) {
+		s.begin(ctx, func(c claim) {
 			defer end()
 			defer s.slot(ctx, ahead, passed, before)()
-			s.call(ctx, who, m)
+			s.call(ctx, c, m)
 		})
 	case *a2e.DiscoverRequest:
-		s.begin(ctx, func(who a2e.Caller) { s.discover(ctx, who, m) })
+		s.begin(ctx, func(c claim) { s.discover(ctx, c, m) })
 	case *a2e.HandshakeRequest:
-		s.who.Agent = m.AgentID
-		_ = s.send(s.host.welcome(m, s.id))
+		s.handshake(ctx, m)
 	case *a2e.Ping:
 		_ = s.send(&a2e.Pong{ReqID: m.ID, UptimeSeconds: time.Since(s.host.started).Seconds()})
 	default:
@@ -34,7 +33,7 @@ func (s *session) handle(ctx context.Context, m a2e.Message) {
 
 // begin runs work on its own as soon as there is room. It returns once there is: that is what holds up a flood. After
 // ctx's end there is no waiting: work goes ahead and answers "cancelled".
-func (s *session) begin(ctx context.Context, work func(who a2e.Caller)) {
+func (s *session) begin(ctx context.Context, work func(c claim)) {
 	taken := 0
 	for n := s.weight(); taken < n && ctx.Err() == nil; {
 		select {
@@ -43,7 +42,7 @@ func (s *session) begin(ctx context.Context, work func(who a2e.Caller)) {
 		case <-ctx.Done():
 		}
 	}
-	who := s.who
+	c := s.claim
 	s.act.inFlight.Add(1)
 	select {
 	case s.busy <- struct{}{}:
@@ -53,7 +52,7 @@ func (s *session) begin(ctx context.Context, work func(who a2e.Caller)) {
 		defer s.act.inFlight.Add(-1)
 		defer s.act.touch()
 		defer release(s.room, taken)
-		work(who)
+		work(c)
 	})
 }
 

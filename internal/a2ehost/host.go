@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 )
 
 // The two ways in which a failed call is answered (protocols decision 6).
@@ -19,8 +20,9 @@ const (
 // names.
 type Options struct {
 	Handler a2e.Handler
-	Door    string // for [a2e.Caller]: "stdio" or "socket"; "": socket
-	Version string // hotcell's own, told in the handshake; "": not told
+	Auth    auth.Authenticator // nil: nobody has to show anything, and nobody is known
+	Door    string             // for [a2e.Caller]: "stdio" or "socket"; "": socket
+	Version string             // hotcell's own, told in the handshake; "": not told
 
 	MaxParallel  int           // calls that run at once in one session; 0: 4
 	MaxWaiting   int           // requests that wait for their turn in one session before it is no longer read; 0: 64

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 )
 
 // ErrHungUp: the peer is gone, or took no line for too long. Its calls were cancelled.
@@ -31,7 +32,6 @@ const (
 type session struct {
 	host *Host
 	id   string
-	who  a2e.Caller
 	log  *slog.Logger
 
 	dec    *a2e.Decoder
@@ -42,6 +42,7 @@ type session struct {
 	line  <-chan struct{} // closed once the newest call has its slot; the reading's own
 	room  chan struct{}   // requests taken, running or waiting; see weight
 	slots chan struct{}   // calls that run
+	claim claim           // the reading's own
 	turns turns
 	act   *activity
 	busy  chan struct{} // says that something is in flight
@@ -55,10 +56,10 @@ type session struct {
 // R and w stay the caller's to close. While a Read waits it can only be ended when r is a file or has deadlines, or by
 // closing it where it is another [io.Closer].
 func (h *Host) Serve(ctx context.Context, r io.Reader, w io.Writer) error {
-	return h.serve(ctx, r, w, newActivity())
+	return h.serve(ctx, r, w, newActivity(), nil)
 }
 
-func (h *Host) serve(ctx context.Context, r io.Reader, w io.Writer, act *activity) error {
+func (h *Host) serve(ctx context.Context, r io.Reader, w io.Writer, act *activity, peer *auth.Peer) error {
 	in, err := newInput(r)
 	if err != nil {
 		return err
@@ -69,6 +70,7 @@ func (h *Host) serve(ctx context.Context, r io.Reader, w io.Writer, act *activit
 	ctx, cancel := context.WithCancelCause(ctx)
 	clocked := &lineClock{input: in, most: h.opt.LineTimeout, act: act}
 	s := h.newSession(act, a2e.NewDecoder(clocked, h.opt.MaxLine).Within(h.memory.lend(ctx)), out, cancel)
+	s.claim.shown.Peer = peer
 	var helpers sync.WaitGroup
 	helpers.Go(func() {
 		<-ctx.Done()
@@ -91,7 +93,7 @@ func (h *Host) serve(ctx context.Context, r io.Reader, w io.Writer, act *activit
 func (h *Host) newSession(act *activity, dec *a2e.Decoder, out io.Writer, hangUp context.CancelCauseFunc) *session {
 	id := a2e.NewID()
 	return &session{
-		host: h, id: id, who: a2e.Caller{Door: h.opt.Door}, log: h.opt.Log.With("session", id),
+		host: h, id: id, log: h.opt.Log.With("session", id),
 		dec: dec, enc: a2e.NewEncoder(out), hangUp: hangUp, act: act, turns: turns{last: map[string]chan struct{}{}},
 		room:  make(chan struct{}, h.opt.MaxParallel+h.opt.MaxWaiting),
 		slots: make(chan struct{}, h.opt.MaxParallel),

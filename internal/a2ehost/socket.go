@@ -76,7 +76,12 @@ func passing(err error) bool {
 
 func (h *Host) serveConn(ctx context.Context, conn net.Conn, act *activity) {
 	defer func() { _ = conn.Close() }()
-	if err := h.serve(ctx, conn, conn, act); err != nil {
+	peer, err := peerOf(conn)
+	if err != nil {
+		h.opt.Log.Error("who is at the other end of a socket", "door", h.opt.Door, "err", err)
+		return
+	}
+	if err := h.serve(ctx, conn, conn, act, peer); err != nil {
 		h.opt.Log.Debug("session ended", "door", h.opt.Door, "why", err.Error())
 	}
 }

@@ -55,8 +55,8 @@ func hotcell() plan {
 			"integration/bench":       {"integration/rig"},
 		},
 		only: map[string][]string{
-			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup"},
-			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup"},
+			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth"},
+			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth"},
 		},
 		reach: map[string][]string{
 			"cmd/hotcell-runner": {"internal/runner", "internal/wall", "internal/cleanup"},
@@ -83,7 +83,9 @@ func floors() map[string]int {
 		"policies":                floorContract,
 		"internal/skills":         floorContract,
 		"internal/skills/bundled": floorContract,
+		"internal/skills/watch":   floorAdapter,
 		"internal/audit":          floorContract,
+		"internal/auth":           floorContract,
 		"internal/credentials":    floorContract,
 		"internal/llm":            floorContract,
 
@@ -110,6 +112,7 @@ func floors() map[string]int {
 		"internal/broker":       floorAdapter,
 		"internal/vault":        floorAdapter,
 		"internal/tools":        floorAdapter,
+		"internal/oidc":         floorAdapter,
 
 		"executor":           floorExecutor,
 		"executor/admission": floorExecutor,
@@ -162,6 +165,7 @@ func dependencies() []dependency {
 		{"golang.org/x/crypto/x509roots/fallback", []string{"cmd/hotcell-engine"}, "an empty image has no certificates: the program brings them"},
 		{"github.com/goccy/go-yaml", []string{"internal/skills", "internal/config", "policies"},
 			"YAML is read where a file is a contract and errors need their positions: bundles, configuration, the limits in both"},
+		{"github.com/fsnotify/fsnotify", []string{"internal/skills/watch"}, "one package hears of changes on disk"},
 		{"github.com/spf13/cobra", []string{"cmd/hotcell"}, "the command line is the program's business"},
 		{"github.com/knadh/koanf", []string{"internal/config"}, "file, environment and flags are layered in one place"},
 		{"github.com/charmbracelet/lipgloss", []string{"cmd/hotcell"}, "only the program has a terminal"},
@@ -177,6 +181,8 @@ func dependencies() []dependency {
 		{"golang.org/x/sys", []string{"internal/a2ehost", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
 			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; cells without an " +
 				"engine are waited for by pidfd; folders that processes share have locks; attacks speak to the kernel"},
+		{"github.com/coreos/go-oidc/v3", []string{"internal/oidc"}, "one package checks the signed tokens of an issuer"},
+		{"github.com/go-jose/go-jose/v4", nil, "it signs tokens in tests; what checks them is go-oidc's"},
 		{"filippo.io/age", []string{"internal/vault"}, "one package encrypts what is kept"},
 		{"github.com/google/go-cmp", nil, "it compares in tests and panics by design"},
 		{"go.uber.org/goleak", nil, "it looks for leaks after tests"},

@@ -174,6 +174,7 @@ func (x *exchange) send(body []byte) (*http.Response, *refusal) {
 	case err != nil && (x.ctx.Err() != nil || errors.Is(err, context.Canceled)):
 		return nil, forbid("ended", "the call or the connection has ended")
 	case err != nil:
+		x.rec.cause = cause(err, x.forms)
 		r := broken("provider", "provider %s cannot be reached", name)
 		r.retry = true
 		return nil, r

@@ -23,6 +23,11 @@ func (b *Broker) approve(o *a2e.LLMConfig) error {
 	if _, err := callersKey(o.ProviderCredentials); err != nil {
 		return err
 	}
+	for key := range o.ProviderConfig {
+		if slices.Contains([]string{"api_key", "apikey", "api-key", "auth_token", "authorization"}, folded(key)) { // it would do nothing, unseen
+			return a2e.Errorf(a2e.InvalidMessage, "llm_override: provider_config holds a credential; expected it as provider_credentials.api_key")
+		}
+	}
 	_, err := b.callersURL(o)
 	return err
 }

@@ -207,6 +207,8 @@ func TestOverride(t *testing.T) {
 			"unauthorized/llm_override", "may not be asked"},
 		"model is no text": {policies.LLM{}, a2e.LLMConfig{ProviderName: "first", ProviderConfig: object{"model": 1.0}}, wall.Model{},
 			"invalid_message/", "provider_config.model: expected text"},
+		"a key where none belongs": {policies.LLM{}, a2e.LLMConfig{ProviderName: "first", ProviderConfig: object{"Api_Key": callersOwn}}, wall.Model{},
+			"invalid_message/", "provider_config holds a credential; expected it as provider_credentials.api_key"},
 		"unknown credential": {policies.LLM{}, a2e.LLMConfig{ProviderName: "first", ProviderCredentials: object{callersOwn: "x", "ref": "env:FIRST"}}, wall.Model{},
 			"invalid_message/", "provider_credentials has a key that is not known; expected api_key"},
 		"key is no key": {policies.LLM{}, a2e.LLMConfig{ProviderName: "first", ProviderCredentials: object{"api_key": callersOwn + "\r\nx: y"}}, wall.Model{},

@@ -66,6 +66,9 @@ func TestAProviderThatIsNotThere(t *testing.T) {
 	if b := g.(*grant).budget; b.requests != 0 || b.tokens != 0 || b.tries != 1 {
 		t.Errorf("%+v", b)
 	}
+	if why, _ := r.diary.last(t)["error"].(string); !strings.Contains(why, "connection refused") { // which is the operator's to know
+		t.Errorf("the audit says %q", why)
+	}
 }
 
 // A credential is looked up for each request: one that was renewed is used at once, and one that is gone is missed.

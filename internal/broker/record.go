@@ -2,6 +2,7 @@ package broker
 
 import (
 	"encoding/json"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,11 +35,19 @@ type record struct {
 	model    string // "" for one that is not granted
 	status   int
 	reason   string
+	cause    string // why the provider was not reached: the cell isn't told
 	used     usage
 	price    llm.Price
 	priced   bool
 	bytes    int64
 	began    time.Time
+}
+
+// cause is an error of the transport's, without keys.
+func cause(err error, forms [][]byte) string {
+	const most = 200
+	text := string(redactError([]byte(err.Error()), forms))
+	return strings.ToValidUTF8(text[:min(len(text), most)], "?")
 }
 
 // keep writes a record to the audit.
@@ -55,6 +64,9 @@ func (g *grant) keep(r *record) {
 	}
 	if r.priced && r.used.in+r.used.out > 0 {
 		data["cost"] = json.Number(cost(r.price, r.used.in, r.used.out).String())
+	}
+	if r.cause != "" {
+		data["error"] = r.cause
 	}
 	if r.used.guessed {
 		data["estimated"] = true

@@ -56,7 +56,11 @@ func sizeOfEvent(event []byte) int64 { return 1 + int64(max(0, len(event)-envelo
 
 // drops reads what an event says about usage, and reports whether it is one that the cell didn't ask for.
 func (x *exchange) drops(event []byte) bool {
-	r := readReport(payload(event))
+	data := payload(event)
+	if string(data) == "[DONE]" {
+		x.cut = false // some hang up here
+	}
+	r := readReport(data)
 	if r == nil {
 		return false
 	}

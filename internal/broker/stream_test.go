@@ -136,6 +136,26 @@ func TestAStreamThatTheCellBreaksOff(t *testing.T) {
 	}
 }
 
+// Libraries stop to read at the last word.
+func TestAStreamThatTheCellLeavesAtItsEnd(t *testing.T) {
+	r := newRig(t, llm.Compatible, func(w http.ResponseWriter, q *http.Request) {
+		events(chunk, done)(w, q)
+		<-q.Context().Done()
+	})
+	_, c := r.grant(askFor(policies.LLM{}))
+	resp, err := c.Do(post(t, "/v1/chat/completions", `{"model":"small","stream":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(resp.Body, make([]byte, len(chunk+done))); err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if e := r.diary.wait(t, 1); e["tokens_out"].(int64) > 10 || e["estimated"] != true {
+		t.Errorf("audit %+v", e)
+	}
+}
+
 // What the provider breaks off must not look like an end.
 func TestAStreamThatTheProviderBreaksOff(t *testing.T) {
 	r := newRig(t, llm.OpenAI, func(w http.ResponseWriter, q *http.Request) {

@@ -105,6 +105,7 @@ func TestSkillMetadataRules(t *testing.T) {
 		"writes with the default of read_only":           {func(f *SkillMetadataFields) { f.Writes = true }, "exclude each other"},
 		"writes and read_only":                           {func(f *SkillMetadataFields) { f.Writes, f.ReadOnly = true, ptr(true) }, "exclude each other"},
 		"writes and not read_only":                       {func(f *SkillMetadataFields) { f.Writes, f.ReadOnly = true, ptr(false) }, ""},
+		"read_only, and tools that write":                {func(f *SkillMetadataFields) { f.CapabilitySummary.WriteTools = 1 }, "read_only, but capability_summary"},
 		"neither":                                        {func(f *SkillMetadataFields) { f.ReadOnly = ptr(false) }, ""},
 		"a summary counts tools, which are not negative": {func(f *SkillMetadataFields) { f.CapabilitySummary.WriteTools = -2 }, "write_tools"},
 	} {

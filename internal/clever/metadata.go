@@ -68,6 +68,7 @@ func NewSkillMetadata(f SkillMetadataFields) (SkillMetadata, error) {
 	c.add(f.ToolCount < 0, "tool_count: expected 0 or more, got %d", f.ToolCount)
 	c.add(f.CapabilitySummary.WriteTools < 0, "capability_summary.write_tools: expected 0 or more, got %d", f.CapabilitySummary.WriteTools)
 	c.add(f.Writes && readOnly, "writes and read_only exclude each other")
+	c.add(!f.Writes && readOnly && f.CapabilitySummary.writes(), "read_only, but capability_summary has tools that write")
 	if err := c.err(); err != nil {
 		return SkillMetadata{}, err
 	}

@@ -15,9 +15,10 @@ import (
 // to validate.go, and it works in the file, the environment and `hotcell config show`. A key that a later version will
 // have is taken off the list in unknown.go then.
 type Config struct {
-	Listen  string // HTTP door, host:port; loopback only
-	Socket  string // A2E door, path of the unix socket
-	DataDir string // what hotcell keeps
+	Listen  string   // HTTP door, host:port; on loopback unless callers are known
+	Hosts   []string // what a Host header may name beside loopback and the address that was connected to
+	Socket  string   // A2E door, path of the unix socket
+	DataDir string   // what hotcell keeps
 
 	Skills  Skills
 	Sandbox Sandbox
@@ -29,12 +30,15 @@ type Config struct {
 	A2E     A2E
 	LLM     LLM
 	Secrets Secrets
+	Auth    Auth
+	Quotas  Quotas
 }
 
 // Skills says where skills are found.
 type Skills struct {
-	Dirs    []string // folders of bundles, the first that has a name wins
-	Bundled bool     // also offer the skills in this program, last
+	Dirs    []string          // folders of bundles, the first that has a name wins
+	Bundled bool              // also offer the skills in this program, after those and what is installed
+	Plugins map[string]string // more folders of bundles, last, each the source of its name
 }
 
 // Sandbox says what makes cells, and how many.
@@ -71,6 +75,9 @@ type A2E struct {
 	EmbedEvents bool   // put the events into the result too
 }
 
+// InstalledSkills is the folder of the skills that an operator uploaded.
+func (c *Config) InstalledSkills() string { return filepath.Join(c.DataDir, "installed") }
+
 // OperatorPolicy is the configuration's part in narrowing a call's policy.
 func (c *Config) OperatorPolicy() policies.Policy {
 	return policies.Policy{
@@ -87,7 +94,7 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Listen:  "127.0.0.1:8765",
 		Socket:  "/run/hotcell/hotcell.sock",
 		DataDir: "/var/lib/hotcell",
-		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true},
+		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
 		Policy:  Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
@@ -97,6 +104,8 @@ func Default(root bool, home, runtimeDir string) *Config {
 		A2E:     A2E{Errors: "resp", EmbedEvents: true},
 		LLM:     LLM{Providers: []llm.Provider{defaultProvider()}, BaseURLs: []string{}},
 		Secrets: Secrets{},
+		Hosts:   []string{},
+		Auth:    Auth{Mode: AuthNone, OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
 	}
 	if root {
 		return c

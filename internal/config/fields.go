@@ -25,9 +25,11 @@ type field struct {
 func fields() []field {
 	return []field{
 		{"listen", func(c *Config) any { return &c.Listen }},
+		{"hosts", func(c *Config) any { return &c.Hosts }},
 		{"socket", func(c *Config) any { return &c.Socket }},
 		{"data_dir", func(c *Config) any { return &c.DataDir }},
 		{"skills.dirs", func(c *Config) any { return &c.Skills.Dirs }},
+		{"skills.plugins", func(c *Config) any { return &c.Skills.Plugins }},
 		{"skills.bundled", func(c *Config) any { return &c.Skills.Bundled }},
 		{"sandbox.driver", func(c *Config) any { return &c.Sandbox.Driver }},
 		{"sandbox.runtime", func(c *Config) any { return &c.Sandbox.Runtime }},
@@ -61,6 +63,16 @@ func fields() []field {
 		{"llm.providers", func(c *Config) any { return &c.LLM.Providers }},
 		{"llm.base_urls", func(c *Config) any { return &c.LLM.BaseURLs }},
 		{"secrets", func(c *Config) any { return &c.Secrets }},
+		{"auth.mode", func(c *Config) any { return &c.Auth.Mode }},
+		{"auth.oidc.issuer", func(c *Config) any { return &c.Auth.OIDC.Issuer }},
+		{"auth.oidc.audience", func(c *Config) any { return &c.Auth.OIDC.Audience }},
+		{"auth.oidc.principal", func(c *Config) any { return &c.Auth.OIDC.Principal }},
+		{"auth.oidc.groups", func(c *Config) any { return &c.Auth.OIDC.Groups }},
+		{"auth.oidc.admins", func(c *Config) any { return &c.Auth.OIDC.Admins }},
+		{"quotas.in_flight", func(c *Config) any { return &c.Quotas.InFlight }},
+		{"quotas.per_minute", func(c *Config) any { return &c.Quotas.PerMinute }},
+		{"quotas.cpu", func(c *Config) any { return &c.Quotas.CPU }},
+		{"quotas.memory_seconds", func(c *Config) any { return &c.Quotas.Memory }},
 	}
 }
 

@@ -38,7 +38,9 @@ func TestEntriesHaveTheirPositions(t *testing.T) {
 		"star":          {"policy: {network: {allow: ['a.*.org:1']}}", `policy.network: "a.*.org:1" is not a destination`},
 		"secret's name": {"secrets: {a.b: 'env:A'}", "hotcell.yaml:1:11: secrets: expected a plain name as key"},
 		"both":          {"tools: {mcp: {x: {command: [a], url: 'https://h/'}}}", "hotcell.yaml:1:18: tools.mcp.x: expected either command or url"},
-		"server's key":  {"tools: {mcp: {x: {comand: [a]}}}", "hotcell.yaml:1:19: tools.mcp.x.comand: unknown key, did you mean command?"},
+		"server over http": {"tools: {mcp: {x: {url: 'http://mcp.example.org/', headers: {A: 'env:A'}}}}",
+			"hotcell.yaml:1:24: tools.mcp.x.url: expected https: headers could be read on their way; http is for loopback addresses and servers without headers"},
+		"server's key": {"tools: {mcp: {x: {comand: [a]}}}", "hotcell.yaml:1:19: tools.mcp.x.comand: unknown key, did you mean command?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := Load(host{files: map[string]string{"hotcell.yaml": tt.file}}.options())

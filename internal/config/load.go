@@ -248,6 +248,11 @@ func (c *Config) expand(home string) {
 		expandReference(&ref, home)
 		c.Secrets[name] = ref
 	}
+	for name, dir := range c.Skills.Plugins {
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+			c.Skills.Plugins[name] = filepath.Join(home, rest)
+		}
+	}
 	for i := range c.Skills.Dirs {
 		paths = append(paths, &c.Skills.Dirs[i])
 	}

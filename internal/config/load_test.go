@@ -52,7 +52,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 	}
 	want := &Config{
 		Listen: "127.0.0.1:8765", Socket: "/run/hotcell/hotcell.sock", DataDir: "/var/lib/hotcell",
-		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true},
+		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
 		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
@@ -65,6 +65,8 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 			Models: []string{"*"}, Model: "gpt-4o-mini",
 		}}, BaseURLs: []string{}},
 		Secrets: Secrets{},
+		Hosts:   []string{},
+		Auth:    Auth{Mode: "none", OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -115,11 +117,13 @@ func TestUsersFolders(t *testing.T) {
 
 const fullFile = `# all of it
 listen: "[::1]:0"
+hosts: [cells.example.org]
 socket: /tmp/s
 data_dir: /srv/hotcell
 skills:
   dirs: [a, "~/b"]
   bundled: false
+  plugins: {extra: ~/extra, more: more/skills}
 sandbox: {driver: docker, runtime: runsc, max_cells: 12, max_memory: 4Gi}
 pool: {max: 3, idle: 90s, max_age: 1h}
 policy:
@@ -165,6 +169,10 @@ llm:
 secrets:
   GITHUB_TOKEN: env:GITHUB_TOKEN
   tls: file:~/tls.pem
+auth:
+  mode: oidc
+  oidc: {issuer: "https://login.example.org", audience: hotcell, principal: email, groups: roles, admins: [ops]}
+quotas: {in_flight: 4, per_minute: 60, cpu: 2h, memory_seconds: 3600Gi}
 `
 
 func TestEveryKeyOfAFile(t *testing.T) {
@@ -174,8 +182,8 @@ func TestEveryKeyOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
-		Listen: "[::1]:0", Socket: "/tmp/s", DataDir: "/srv/hotcell",
-		Skills:  Skills{Dirs: []string{"a", "/root/b"}},
+		Listen: "[::1]:0", Hosts: []string{"cells.example.org"}, Socket: "/tmp/s", DataDir: "/srv/hotcell",
+		Skills:  Skills{Dirs: []string{"a", "/root/b"}, Plugins: map[string]string{"extra": "/root/extra", "more": "more/skills"}},
 		Sandbox: Sandbox{Driver: "docker", Runtime: "runsc", MaxCells: 12, MaxMemory: 4 << 30},
 		Pool:    Pool{Max: 3, Idle: Age(90 * time.Second), MaxAge: Age(time.Hour)},
 		Policy: Policy{
@@ -212,6 +220,10 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			{Name: "own", Kind: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"},
 		}, BaseURLs: []string{"https://gateway.example.org/v1"}},
 		Secrets: Secrets{"GITHUB_TOKEN": "env:GITHUB_TOKEN", "tls": "file:/root/tls.pem"},
+		Auth: Auth{Mode: "oidc", OIDC: OIDC{
+			Issuer: "https://login.example.org", Audience: "hotcell", Principal: "email", Groups: "roles", Admins: []string{"ops"},
+		}},
+		Quotas: Quotas{InFlight: 4, PerMinute: 60, CPU: Age(2 * time.Hour), Memory: 3600 << 30},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -270,7 +282,7 @@ func TestPrecedence(t *testing.T) {
 	}
 	values := []any{c.Sandbox, c.Skills, c.Images.Defaults, c.Policy.Limits.CPU}
 	wantValues := []any{
-		Sandbox{Driver: "docker", Runtime: "env", MaxCells: 1, MaxMemory: 1 << 20}, Skills{Dirs: []string{"x", "y"}},
+		Sandbox{Driver: "docker", Runtime: "env", MaxCells: 1, MaxMemory: 1 << 20}, Skills{Dirs: []string{"x", "y"}, Plugins: map[string]string{}},
 		map[string]string{"python": "env/python", "sh": "file/sh"}, policies.MilliCPU(500),
 	}
 	if diff := cmp.Diff(wantValues, values); diff != "" {
@@ -369,8 +381,8 @@ func TestEnvironmentAndFlagErrors(t *testing.T) {
 	}{
 		"misspelt variable": {map[string]string{"HOTCELL__SANDBOX__DRVIER": "docker"}, nil,
 			"HOTCELL__SANDBOX__DRVIER: sandbox.drvier: unknown key, did you mean driver?"},
-		"later key": {map[string]string{"HOTCELL__AUTH__MODE": "token"}, nil,
-			"HOTCELL__AUTH__MODE: auth.mode: not available in this version"},
+		"later key": {map[string]string{"HOTCELL__SANDBOX__ACCEPT_UNENFORCED": "x"}, nil,
+			"HOTCELL__SANDBOX__ACCEPT_UNENFORCED: sandbox.accept_unenforced: not available in this version"},
 		"a section": {map[string]string{"HOTCELL__SANDBOX": "x"}, nil,
 			"HOTCELL__SANDBOX: sandbox: set the keys below it one by one"},
 		"a mapping": {map[string]string{"HOTCELL__IMAGES__DEFAULTS": "x"}, nil,

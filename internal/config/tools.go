@@ -38,7 +38,10 @@ func (m MCPServer) faults(key string, v *faults) {
 	case (len(m.Command) == 0) == (m.URL == ""):
 		v.add(key, "expected either command or url")
 	case m.URL != "":
-		_, why := llm.CheckURL(m.URL)
+		u, why := llm.CheckURL(m.URL)
+		if why == "" && u.Scheme == "http" && len(m.Headers) > 0 && !llm.Loopback(u.Hostname()) {
+			why = "expected https: headers could be read on their way; http is for loopback addresses and servers without headers"
+		}
 		v.add(key+".url", why)
 		if len(m.Env) > 0 {
 			v.add(key+".env", "a server with a url is not started here and has no environment; use headers")

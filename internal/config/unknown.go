@@ -10,7 +10,7 @@ import (
 // later are the keys that the design has and this version does not.
 func later() []string {
 	return []string{
-		"skills.plugins", "sandbox.accept_unenforced", "auth",
+		"sandbox.accept_unenforced",
 	}
 }
 

@@ -3,11 +3,8 @@ package config
 import (
 	"fmt"
 	"maps"
-	"net"
-	"net/netip"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hotcell/hotcell/images"
@@ -25,10 +22,12 @@ func (c *Config) Validate() error { return joined(c.faults()) }
 
 func (c *Config) faults() []*FieldError {
 	var v faults
-	v.add("listen", checkListen(c.Listen))
+	c.authFaults(&v)
+	c.quotaFaults(&v)
 	v.add("socket", checkSocket(c.Socket))
 	v.add("data_dir", checkFolder(c.DataDir))
 	v.add("skills.dirs", checkList(c.Skills.Dirs))
+	c.pluginFaults(&v)
 	v.add("sandbox.driver", oneOf(c.Sandbox.Driver, []string{"auto", "docker", "oci"}, "kubernetes"))
 	v.add("sandbox.runtime", checkRuntime(c.Sandbox.Runtime))
 	v.add("sandbox.max_cells", between(c.Sandbox.MaxCells, 0, maxCells))
@@ -72,22 +71,6 @@ func (c *Config) defaultImageFaults(v *faults) {
 			v.add("images.defaults."+kind, "expected an image")
 		}
 	}
-}
-
-// checkListen keeps the door on this host: nothing authenticates yet.
-func checkListen(addr string) string {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return fmt.Sprintf("expected host:port, such as 127.0.0.1:8765, not %q", addr)
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
-		return fmt.Sprintf("expected a port from 0 to 65535, not %q", port)
-	}
-	ip, err := netip.ParseAddr(host)
-	if host == "localhost" || err == nil && ip.IsLoopback() {
-		return ""
-	}
-	return fmt.Sprintf("%q is not a loopback address, and this version has no authentication: use 127.0.0.1, [::1] or localhost", host)
 }
 
 func checkSocket(path string) string {

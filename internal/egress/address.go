@@ -1,7 +1,9 @@
 package egress
 
 import (
+	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/hotcell/hotcell/policies"
 )
@@ -61,6 +63,35 @@ func meant(addr netip.Addr) netip.Addr {
 		return netip.AddrFrom4([4]byte(b[12:]))
 	}
 	return addr
+}
+
+// ours says what an address is that would be public, were it not this host's own: its firewall may let nobody in there, and
+// a connection from here goes by it. "" where it is another's, special, or named by the operator.
+func ours(addr netip.Addr, port uint16, own []netip.Addr, named []policies.HostPattern) string {
+	addr = meant(addr)
+	if _, special := kind(addr); special || !slices.Contains(own, addr) {
+		return ""
+	}
+	for _, p := range named {
+		if p.Names(addr, port, netip.PrefixFrom(addr, addr.BitLen())) {
+			return ""
+		}
+	}
+	return "this host"
+}
+
+// interfaces returns the addresses of this host.
+func interfaces() (own []netip.Addr) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range all {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			own = append(own, prefix.Addr().Unmap())
+		}
+	}
+	return own
 }
 
 // banned says what an address is that may not be reached, unless the operator's list names it; "" where it may.

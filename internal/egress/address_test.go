@@ -70,6 +70,40 @@ func TestNamedAddresses(t *testing.T) {
 	}
 }
 
+// A public address of this host's own is no way in, unless the operator names that very address.
+func TestThisHostsOwnAddresses(t *testing.T) {
+	own := []netip.Addr{netip.MustParseAddr("1.2.3.4"), netip.MustParseAddr("2a00::1"), netip.MustParseAddr("10.0.0.1")}
+	for _, tt := range [][3]string{
+		{"1.2.3.4", "", "this host"}, {"::ffff:1.2.3.4", "", "this host"}, {"64:ff9b::102:304", "", "this host"}, {"2a00::1", "", "this host"},
+		{"1.2.3.5", "", ""}, {"2a00::2", "", ""}, {"10.0.0.1", "", ""}, // which is refused as what it is
+		{"1.2.3.4", "1.2.3.4:443", ""}, {"1.2.3.4", "1.2.3.4:80", "this host"}, {"1.2.3.4", "1.2.3.0/24:443", "this host"},
+	} {
+		var named []policies.HostPattern
+		if tt[1] != "" {
+			p, err := policies.ParseHostPattern(tt[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			named = append(named, p)
+		}
+		if got := ours(netip.MustParseAddr(tt[0]), 443, own, named); got != tt[2] {
+			t.Errorf("%v: %q", tt, got)
+		}
+	}
+	w := &world{t: t, own: own, lookup: func(context.Context, string) ([]string, error) { return []string{"2a00::1"}, nil }}
+	if _, _, no := w.grant("example.com:443").reach(t.Context(), policies.NetHost{Name: "example.com"}, 443); no == nil || no.status != 403 || len(w.dials()) > 0 {
+		t.Errorf("%+v, %v", no, w.dials())
+	}
+	for _, addr := range interfaces() {
+		if !addr.IsValid() || addr.Is4In6() {
+			t.Errorf("%v", addr)
+		}
+	}
+	if len(interfaces()) == 0 {
+		t.Error("this host has no address at all")
+	}
+}
+
 func TestNamesThatLeadInside(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -80,9 +81,9 @@ func (g *grant) resolve(ctx context.Context, host policies.NetHost) ([]netip.Add
 
 // permitted keeps the addresses that may be reached. The cell is told what kind of address a name leads to, and not which.
 func (g *grant) permitted(host policies.NetHost, port uint16, addrs []netip.Addr) (kept []netip.Addr, last netip.Addr, no *refusal) {
-	what := ""
+	what, own := "", g.opts.Own()
 	for _, addr := range addrs {
-		if found := banned(addr, port, g.opts.Named); found != "" {
+		if found := cmp.Or(banned(addr, port, g.opts.Named), ours(addr, port, own, g.opts.Named)); found != "" {
 			what, last = found, addr
 			continue
 		}

@@ -34,6 +34,7 @@ type Limits struct {
 type Options struct {
 	Resolver Resolver                                                             // nil is the host's
 	Dial     func(ctx context.Context, network, address string) (net.Conn, error) // nil is the host's; address is IP:PORT
+	Own      func() []netip.Addr                                                  // this host's addresses; nil is those of its interfaces
 	Log      audit.Log                                                            // nil: nobody keeps what was reached
 	Limits   Limits
 
@@ -51,6 +52,9 @@ func New(opts Options) *Service {
 	}
 	if opts.Dial == nil {
 		opts.Dial = (&net.Dialer{}).DialContext
+	}
+	if opts.Own == nil {
+		opts.Own = interfaces
 	}
 	if opts.Log == nil {
 		opts.Log = audit.Nobody

@@ -28,7 +28,7 @@ func FuzzServe(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := newGrant(Options{Resolver: w, Dial: w.dial, Log: audit.Nobody, Limits: Limits{Header: 4096}.filled()}, "c1", allow)
+		g := newGrant(Options{Resolver: w, Dial: w.dial, Log: audit.Nobody, Own: interfaces, Limits: Limits{Header: 4096}.filled()}, "c1", allow)
 		g.Activate(t.Context(), token)
 		defer g.Revoke()
 		ours, theirs := net.Pipe()

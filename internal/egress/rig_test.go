@@ -32,6 +32,7 @@ const (
 type world struct {
 	t       *testing.T
 	named   []string
+	own     []netip.Addr
 	limits  Limits
 	lookup  func(ctx context.Context, host string) ([]string, error)
 	connect func(ctx context.Context, address string) (net.Conn, error)
@@ -99,7 +100,7 @@ func (w *world) service() *Service {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return New(Options{Resolver: w, Dial: w.dial, Log: w, Limits: w.limits, Named: named})
+	return New(Options{Resolver: w, Dial: w.dial, Log: w, Limits: w.limits, Named: named, Own: func() []netip.Addr { return w.own }})
 }
 
 // grant returns an active one, which ends with the test.

@@ -89,9 +89,9 @@ func codes() map[string]bool {
 }
 
 func reasons() map[string]bool {
-	return set("", a2e.ReasonCancelled, a2e.ReasonQueueFull, a2e.ReasonQueueTimeout, a2e.ReasonDraining,
+	return set("", a2e.ReasonCancelled, a2e.ReasonQueueFull, a2e.ReasonQueueTimeout, a2e.ReasonQuota, a2e.ReasonDraining,
 		a2e.ReasonImageUnavailable, a2e.ReasonEngineUnavailable, a2e.ReasonStartFailed, a2e.ReasonOutputLimit,
 		a2e.ReasonUnsupported, a2e.ReasonBlocked, a2e.ReasonTruncated, a2e.ReasonSignal, a2e.ReasonExit,
 		a2e.ReasonOutputSchema, a2e.ReasonInternal, a2e.ReasonDuplicateID,
-		a2e.ReasonSupervisorRestart, a2e.ReasonOOMPressure)
+		a2e.ReasonSupervisorRestart, a2e.ReasonOOMPressure, a2e.ReasonToolUnavailable)
 }

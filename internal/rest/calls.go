@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
@@ -24,7 +25,8 @@ const (
 )
 
 type api struct {
-	control control.Control
+	control control.Limited
+	auth    auth.Authenticator
 	ready   func(context.Context) error
 	log     *slog.Logger
 }
@@ -62,7 +64,11 @@ func (a *api) readiness(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	if err := a.ready(ctx); err != nil {
-		reply(w, http.StatusServiceUnavailable, statusBody{Status: "not ready", Reason: firstLine(err.Error(), maxReason)})
+		body := statusBody{Status: "not ready"}
+		if id, unknown := a.who(r); unknown == nil && id.May(auth.Admin) { // the reason may name things of this host
+			body.Reason = firstLine(err.Error(), maxReason)
+		}
+		reply(w, http.StatusServiceUnavailable, body)
 		return
 	}
 	reply(w, http.StatusOK, statusBody{Status: "ready"})
@@ -74,7 +80,7 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "invalid_argument", err.Error())
 		return
 	}
-	calls, err := a.control.List(r.Context(), limit)
+	calls, err := a.calls(r.Context()).List(r.Context(), limit)
 	if err != nil {
 		a.failed(w, r, err)
 		return
@@ -90,7 +96,7 @@ func (a *api) show(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	call, answer, err := a.control.Show(r.Context(), id)
+	call, answer, err := a.calls(r.Context()).Show(r.Context(), id)
 	if err != nil {
 		a.failed(w, r, err)
 		return
@@ -108,7 +114,7 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "invalid_argument", err.Error())
 		return
 	}
-	events, err := a.control.Events(r.Context(), id, from)
+	events, err := a.calls(r.Context()).Events(r.Context(), id, from)
 	if err != nil {
 		a.failed(w, r, err)
 		return
@@ -125,11 +131,12 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := a.control.Cancel(r.Context(), id); err != nil {
+	calls := a.calls(r.Context())
+	if err := calls.Cancel(r.Context(), id); err != nil {
 		a.failed(w, r, err)
 		return
 	}
-	call, _, err := a.control.Show(r.Context(), id)
+	call, _, err := calls.Show(r.Context(), id)
 	if err != nil {
 		a.failed(w, r, err)
 		return

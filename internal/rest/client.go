@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
@@ -25,20 +26,22 @@ const (
 
 // Client is the [control.Control] of a daemon that is reached over HTTP. It holds no connection open.
 type Client struct {
-	base string
-	http *http.Client
+	base  string
+	token auth.Secret
+	http  *http.Client
 }
 
 var _ control.Control = (*Client)(nil)
 
-// NewClient returns the client of the daemon at base, "http://127.0.0.1:8765". Nothing is asked yet.
-func NewClient(base string) (*Client, error) {
+// NewClient returns the client of the daemon at base, "http://127.0.0.1:8765", with a token or none. Nothing is asked yet.
+func NewClient(base string, token auth.Secret) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("daemon %q: expected an address such as http://127.0.0.1:8765", base)
 	}
 	return &Client{
-		base: strings.TrimSuffix(u.String(), "/"),
+		base:  strings.TrimSuffix(u.String(), "/"),
+		token: token,
 		http: &http.Client{
 			Timeout:       clientTimeout,
 			Transport:     &http.Transport{DisableKeepAlives: true}, // and no proxy: the daemon is on this host
@@ -87,6 +90,9 @@ func (c *Client) do(ctx context.Context, method, path string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
 	if err != nil {
 		return err
+	}
+	if !c.token.Empty() {
+		req.Header.Set("Authorization", "Bearer "+c.token.Reveal())
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -140,6 +146,12 @@ func (c *Client) refused(resp *http.Response, body []byte) error {
 		return control.ErrElsewhere
 	case resp.StatusCode == http.StatusConflict:
 		return control.ErrEnded
+	case resp.StatusCode == http.StatusUnauthorized && c.token.Empty():
+		return fmt.Errorf("daemon %s: %w", c.base, auth.ErrMissing)
+	case resp.StatusCode == http.StatusUnauthorized:
+		return fmt.Errorf("daemon %s: %w", c.base, auth.ErrRefused)
+	case resp.StatusCode == http.StatusForbidden && e.Error.Code == codeForbidden:
+		return fmt.Errorf("daemon %s: %w", c.base, auth.ErrScope)
 	}
 	return fmt.Errorf("daemon %s: %s", c.base, firstLine(e.Error.Message, maxReason))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
@@ -21,7 +22,7 @@ func dial(t *testing.T, h http.Handler) *Client {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	c, err := NewClient(srv.URL + "/")
+	c, err := NewClient(srv.URL+"/", auth.Secret{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestNoDaemon(t *testing.T) {
 	if err := ln.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := NewClient(base)
+	c, err := NewClient(base, auth.Secret{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestNoDaemon(t *testing.T) {
 
 func TestClientAddresses(t *testing.T) {
 	for _, bad := range []string{"", "127.0.0.1:8765", "ftp://x", "http://", "http://u:p@x", "http://x?q", "http://x#f", "http://%zz", "unix:///x"} {
-		if _, err := NewClient(bad); err == nil {
+		if _, err := NewClient(bad, auth.Secret{}); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}

@@ -50,15 +50,19 @@ func recovered(log *slog.Logger, next http.Handler) http.Handler {
 }
 
 // guard refuses what a web page could send through a browser: a Host that was not expected (DNS rebinding), another
-// site's Origin, and writes that need no preflight. hosts are the names that are allowed beside the loopback ones.
+// site's Origin, and writes that need no preflight. hosts are what is allowed beside the loopback names and the address
+// that the client connected to: of an address, rebinding can make no use.
 func guard(hosts []string, next http.Handler) http.Handler {
 	allowed := allowlist(hosts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, ok := allowed.canonical(r.Host)
+		if !ok {
+			host, ok = reached(r)
+		}
 		switch {
 		case !ok:
 			fail(w, http.StatusMisdirectedRequest, "host_not_allowed",
-				"the Host header names no host of this listener: use localhost or a loopback address")
+				"the Host header names no host of this listener: use its address, localhost, or a name in its configuration's hosts")
 		case !allowed.sameOrigin(r, host):
 			fail(w, http.StatusForbidden, "origin_not_allowed", "requests from other web origins are refused")
 		case !jsonBody(r):
@@ -100,6 +104,17 @@ func (n names) canonical(hostport string) (string, bool) {
 		return host + ":" + port, true
 	}
 	return "", false
+}
+
+// reached returns a Host header that is the very address that the client connected to.
+func reached(r *http.Request) (string, bool) {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	host, port, whole := splitHost(r.Host)
+	ip, err := netip.ParseAddr(host)
+	if !ok || !whole || err != nil || ip.Zone() != "" || ip.Unmap() != at.AddrPort().Addr().Unmap().WithZone("") {
+		return "", false
+	}
+	return host + ":" + port, true
 }
 
 // splitHost takes "name", "name:port", "[v6]" and "[v6]:port".

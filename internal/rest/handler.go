@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
@@ -14,10 +15,11 @@ const readyTimeout = 5 * time.Second
 
 // Options is what [New] serves. Control is required.
 type Options struct {
-	Control control.Control
-	Ready   func(ctx context.Context) error // nil: always ready. The error's first line is shown
+	Control control.Limited
+	Auth    auth.Authenticator              // nil: nobody has to show anything
+	Ready   func(ctx context.Context) error // nil: always ready. The error's first line is shown to admins
 	Metrics http.Handler                    // nil: no /metrics
-	Hosts   []string                        // names beside the loopback ones that Host may have, without port
+	Hosts   []string                        // what Host may name beside loopback and the address that was connected to, without port
 	Log     *slog.Logger                    // nil: none
 	Version string                          // for the Server header; "": no such header
 }
@@ -27,17 +29,17 @@ func New(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &api{control: o.Control, ready: o.Ready, log: o.Log}
+	a := &api{control: o.Control, auth: o.Auth, ready: o.Ready, log: o.Log}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", a.health)
 	mux.HandleFunc("GET /readyz", a.readiness)
 	if o.Metrics != nil {
-		mux.Handle("GET /metrics", o.Metrics)
+		mux.Handle("GET /metrics", a.needs(auth.Admin, o.Metrics.ServeHTTP))
 	}
-	mux.HandleFunc("GET /v1/calls", a.list)
-	mux.HandleFunc("GET /v1/calls/{id}", a.show)
-	mux.HandleFunc("DELETE /v1/calls/{id}", a.cancel)
-	mux.HandleFunc("GET /v1/calls/{id}/events", a.events)
+	mux.HandleFunc("GET /v1/calls", a.needs(auth.Calls, a.list))
+	mux.HandleFunc("GET /v1/calls/{id}", a.needs(auth.Calls, a.show))
+	mux.HandleFunc("DELETE /v1/calls/{id}", a.needs(auth.Calls, a.cancel))
+	mux.HandleFunc("GET /v1/calls/{id}/events", a.needs(auth.Calls, a.events))
 	return headers(o.Version, recovered(o.Log, guard(o.Hosts, plainErrors(mux))))
 }
 

@@ -25,6 +25,12 @@ type fake struct {
 	limit     int
 	from      int
 	cancelErr error
+	whose     []string // the principals that were asked for
+}
+
+func (f *fake) Of(principal string) control.Control {
+	f.whose = append(f.whose, principal)
+	return f
 }
 
 func (f *fake) List(_ context.Context, limit int) ([]control.Call, error) {

@@ -27,15 +27,17 @@ type bundleFile struct {
 	mode fs.FileMode // 0644 or 0755
 	size int64
 	sum  [sha256.Size]byte
+	data []byte // the content, where it is kept
 }
 
 // errTooLarge ends a walk early.
 var errTooLarge = errors.New("bundle too large")
 
 // openBundle reads every file of a bundle once and returns a view of it that cannot change. Dot files and symbolic links
-// are not part of a bundle; sockets, devices and pipes make it unusable.
-func openBundle(fsys fs.FS, r *report) Bundle {
-	s := &bundleScan{fsys: fsys, report: r}
+// are not part of a bundle; sockets, devices and pipes make it unusable. A bundle of at most keep bytes is kept in memory, so
+// that it can be read however the disk changes; of a larger one files that have changed can no longer be opened.
+func openBundle(fsys fs.FS, keep int64, r *report) Bundle {
+	s := &bundleScan{fsys: fsys, report: r, keep: keep}
 	err := fs.WalkDir(fsys, ".", s.visit)
 	switch {
 	case errors.Is(err, errTooLarge):
@@ -45,7 +47,11 @@ func openBundle(fsys fs.FS, r *report) Bundle {
 		return Bundle{FS: newView(fsys, nil)}
 	}
 	sort.Slice(s.files, func(i, j int) bool { return s.files[i].path < s.files[j].path })
-	return Bundle{FS: newView(fsys, s.files), Digest: digest(s.files), Files: len(s.files), Bytes: s.bytes}
+	v := newView(fsys, s.files)
+	if v.kept = s.bytes <= keep; !v.kept {
+		v.forget()
+	}
+	return Bundle{FS: v, Digest: digest(s.files), Files: len(s.files), Bytes: s.bytes}
 }
 
 type bundleScan struct {
@@ -53,6 +59,7 @@ type bundleScan struct {
 	fsys  fs.FS
 	files []bundleFile
 	bytes int64
+	keep  int64
 }
 
 func (s *bundleScan) bad(name, code, format string, args ...any) {
@@ -99,7 +106,8 @@ func (s *bundleScan) file(name string) error {
 		s.bad(".", CodeTooLarge, "more than %d files; bring packages in an image instead", maxFiles)
 		return errTooLarge
 	}
-	f, err := readBundleFile(s.fsys, name, maxBundleBytes-s.bytes, io.Discard)
+	kept := &keeper{room: s.keep - s.bytes}
+	f, err := readBundleFile(s.fsys, name, maxBundleBytes-s.bytes, kept)
 	switch {
 	case errors.Is(err, errTooLarge):
 		s.bad(name, CodeTooLarge, "the bundle has more than %d MiB; bring data in an image instead", maxBundleBytes>>20)
@@ -108,9 +116,23 @@ func (s *bundleScan) file(name string) error {
 		s.bad(name, CodeUnreadableFile, "cannot be read: %s", clip(plainError(err), 200))
 		return nil
 	}
+	f.data = kept.data
 	s.files = append(s.files, f)
 	s.bytes += f.size
 	return nil
+}
+
+// keeper keeps what is written to it as long as there is room.
+type keeper struct {
+	data []byte
+	room int64
+}
+
+func (k *keeper) Write(p []byte) (int, error) {
+	if k.room -= int64(len(p)); k.room >= 0 {
+		k.data = append(k.data, p...)
+	}
+	return len(p), nil
 }
 
 // readBundleFile copies a file of at most limit bytes to w and returns what it was.

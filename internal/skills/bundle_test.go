@@ -17,7 +17,7 @@ import (
 func openDir(t *testing.T, dir string) (Bundle, []string) {
 	t.Helper()
 	r := &report{}
-	b := openBundle(rootFS(dir), r)
+	b := openBundle(rootFS(dir), 0, r)
 	return b, texts(r.findings)
 }
 
@@ -104,7 +104,7 @@ func TestBundleBounds(t *testing.T) {
 		"bytes": {large, "part3: error: the bundle has more than 64 MiB; bring data in an image instead [BUNDLE_TOO_LARGE]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sk := load(tt.fsys, "hello").skill
+			sk := load(tt.fsys, "hello", reading{}).skill
 			if len(sk.Findings) == 0 || sk.Bundle.Digest != "" || sk.Status != Blocked || sk.Name != "hello" || sk.Description == "" {
 				t.Fatalf("got %+v", sk)
 			}
@@ -119,7 +119,7 @@ func TestDigest(t *testing.T) {
 		if change != nil {
 			change(m)
 		}
-		return openBundle(m, &report{}).Digest
+		return openBundle(m, 0, &report{}).Digest
 	}
 	base := make(nil)
 	if len(base) != 64 {
@@ -179,11 +179,30 @@ func TestViewRefusesWhatHasChanged(t *testing.T) {
 func TestViewModes(t *testing.T) {
 	m := mapFS("SKILL.md", goodSkillMD, "run.sh", "x")
 	m["run.sh"].Mode = 0o711
-	b := openBundle(m, &report{})
+	b := openBundle(m, 0, &report{})
 	for name, want := range map[string]fs.FileMode{"SKILL.md": 0o644, "run.sh": 0o755, ".": fs.ModeDir | 0o755} {
 		info, err := fs.Stat(b.FS, name)
 		if err != nil || info.Mode() != want || !info.ModTime().IsZero() {
 			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
+// No name leads out of a bundle.
+func TestBundlePaths(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/secret", "x")
+	write(t, dir+"/one/SKILL.md", goodSkillMD)
+	write(t, dir+"/one/references/a.md", "x")
+	for _, keep := range []int64{0, 1 << 20} {
+		b := openBundle(rootFS(dir+"/one"), keep, &report{})
+		for _, name := range []string{"../secret", "references/../../secret", "/SKILL.md", "./SKILL.md", "SKILL.md\x00", "references\\a.md", "", "..", "SKILL.md/", "references//a.md"} {
+			if _, err := fs.ReadFile(b.FS, name); err == nil {
+				t.Errorf("%q can be read", name)
+			}
+		}
+		if got, err := fs.ReadFile(b.FS, "references/a.md"); err != nil || string(got) != "x" {
+			t.Errorf("%q, %v", got, err)
 		}
 	}
 }

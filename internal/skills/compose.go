@@ -41,6 +41,7 @@ func compose(all []*loaded, box Toolbox) []*Skill {
 	for _, group := range order {
 		for _, i := range group {
 			c.flatten(i)
+			c.checkRequired(c.done[i])
 		}
 	}
 	for c.spread(order) { // a skill that is Blocked blocks those that need it
@@ -56,6 +57,7 @@ func compose(all []*loaded, box Toolbox) []*Skill {
 func (c *composer) flatten(i int) {
 	s := c.done[i]
 	s.tools, s.toolkits = slices.Clone(s.loaded.tools), slices.Clone(s.loaded.toolkits)
+	tools, toolkits := named(s.tools), named(s.toolkits)
 	if cycle := c.cycle(i); cycle != nil {
 		s.included(CodeCycle, "includes: %s is a cycle", strings.Join(cycle, " → "))
 		return
@@ -66,23 +68,35 @@ func (c *composer) flatten(i int) {
 			s.included(CodeResolution, "includes: there is no skill %s", quote(name))
 			continue
 		}
-		s.tools = append(s.tools, from(c.done[at].tools, name, s.includesAt)...)
-		s.toolkits = append(s.toolkits, from(c.done[at].toolkits, name, s.includesAt)...)
+		s.tools = append(s.tools, from(c.done[at].tools, tools, name, s.includesAt)...)
+		s.toolkits = append(s.toolkits, from(c.done[at].toolkits, toolkits, name, s.includesAt)...)
 	}
 	c.settle(s)
 }
 
-// from returns the declarations of an included skill as those of the skill that includes it.
-func from(ds []declaration, name string, at *node) []declaration {
-	out := make([]declaration, len(ds))
-	for i, d := range ds {
+// from returns the declarations of an included skill as those of the skill that includes it: all whose names are not known
+// yet, which they are from then on.
+func from(ds []declaration, known map[string]bool, name string, at *node) (out []declaration) {
+	for _, d := range ds {
+		if known[d.name] {
+			continue
+		}
+		known[d.name] = true
 		if d.from == "" {
 			d.from = name
 		}
 		d.at, d.path = at, "includes"
-		out[i] = d
+		out = append(out, d)
 	}
 	return out
+}
+
+func named(ds []declaration) map[string]bool {
+	known := make(map[string]bool, len(ds))
+	for _, d := range ds {
+		known[d.name] = true
+	}
+	return known
 }
 
 // settle looks up what a skill declares, and writes the outcome into a copy of it.
@@ -198,11 +212,16 @@ func (s *composed) fail(d declaration, code, format string, args ...any) {
 	}
 	s.report.at(fileSidecar, d.at, d.path, SeverityError, code, format, args...)
 	f := s.report.findings[len(s.report.findings)-1]
+	s.warn(f)
+	if s.skill.Status == Published {
+		s.skill.Status, s.skill.BlockedWhy = Blocked, blockedWhy(&f)
+	}
+}
+
+// warn adds a finding that blocks nothing.
+func (s *composed) warn(f Finding) {
 	sk := *s.skill
 	sk.Findings = append(slices.Clone(sk.Findings), f)
 	sortFindings(sk.Findings)
-	if sk.Status == Published {
-		sk.Status, sk.BlockedWhy = Blocked, blockedWhy(&f)
-	}
 	s.skill = &sk
 }

@@ -241,3 +241,22 @@ func TestManyFindingsAreBounded(t *testing.T) {
 		t.Errorf("%d findings", n)
 	}
 }
+
+// What many ways lead to is taken once: the ways themselves double with every layer.
+func TestIncludesInLayers(t *testing.T) {
+	const layers = 40
+	var pairs []string
+	for i := range layers {
+		for _, side := range []string{"a", "b"} {
+			yaml := "tools: [reader]\n"
+			if i+1 < layers {
+				yaml += fmt.Sprintf("includes: [a%d, b%d]\n", i+1, i+1)
+			}
+			pairs = append(pairs, fmt.Sprintf("%s%d", side, i), yaml)
+		}
+	}
+	sk := found(t, company(t, &testBox{}, pairs...), "a0")
+	if sk.Status != Published || len(sk.ToolNames) != 1 || len(sk.Resolved) != 1 {
+		t.Errorf("%s (%s) with %v", sk.Status, sk.BlockedWhy, sk.ToolNames)
+	}
+}

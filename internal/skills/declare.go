@@ -1,7 +1,7 @@
 package skills
 
 import (
-	"slices"
+	"iter"
 	"strconv"
 	"strings"
 	"unicode"
@@ -61,25 +61,30 @@ func goodToolName(name string) bool {
 }
 
 // toolNames returns what is declared, each name once, in order.
-func toolNames(ds []declaration) []string {
-	var out []string
-	for _, d := range ds {
-		if !slices.Contains(out, d.name) {
-			out = append(out, d.name)
-		}
+func toolNames(ds []declaration) (out []string) {
+	for d := range firsts(ds) {
+		out = append(out, d.name)
 	}
 	return out
 }
 
 // raws returns the entries as they were written, each name once, in order.
-func raws(ds []declaration) []any {
-	var out []any
-	var seen []string
-	for _, d := range ds {
-		if !slices.Contains(seen, d.name) {
-			seen = append(seen, d.name)
-			out = append(out, d.raw)
-		}
+func raws(ds []declaration) (out []any) {
+	for d := range firsts(ds) {
+		out = append(out, d.raw)
 	}
 	return out
+}
+
+// firsts are the declarations without those whose name came before.
+func firsts(ds []declaration) iter.Seq[declaration] {
+	return func(yield func(declaration) bool) {
+		seen := make(map[string]bool, len(ds))
+		for _, d := range ds {
+			if !seen[d.name] && !yield(d) {
+				return
+			}
+			seen[d.name] = true
+		}
+	}
 }

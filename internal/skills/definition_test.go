@@ -18,7 +18,7 @@ func TestDefinitionGolden(t *testing.T) {
 		"blocked": "status: Blocked\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			sk := load(hello(yaml), "hello").skill
+			sk := load(hello(yaml), "hello", reading{}).skill
 			sk.Source = SourceProject
 			got, err := json.MarshalIndent(sk.Definition(), "", "  ")
 			if err != nil {

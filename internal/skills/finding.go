@@ -26,6 +26,7 @@ const (
 	CodeMetadataInvalid     = "METADATA_INVALID"
 	CodeMetadataValue       = "METADATA_VALUE_INVALID"
 	CodeAllowedTools        = "ALLOWED_TOOLS_INVALID"
+	CodeUnknownTool         = "ALLOWED_TOOLS_UNKNOWN_TOOL"
 	CodeBodyOversize        = "SKILL_BODY_OVERSIZE"
 )
 
@@ -59,9 +60,21 @@ const (
 	CodeResolution = "resolution_failure" // includes names a skill that is not there, or cannot be used
 )
 
-// String renders a finding as "FILE:LINE:COL: severity: message [CODE]".
+// String renders a finding as "FILE:LINE:COL: severity: message hint [CODE]".
 func (f Finding) String() string {
-	return fmt.Sprintf("%s: %s: %s [%s]", f.where(), f.Severity, f.Message, f.Code)
+	text := f.Message
+	if f.Hint != "" {
+		text += " " + f.Hint
+	}
+	return fmt.Sprintf("%s: %s: %s [%s]", f.where(), f.Severity, text, f.Code)
+}
+
+// Documented is the severity that the format's own validators give, whatever the profile makes of it.
+func (f Finding) Documented() Severity {
+	if f.Softened {
+		return SeverityError
+	}
+	return f.Severity
 }
 
 func (f Finding) where() string {
@@ -78,6 +91,7 @@ func (f Finding) where() string {
 // report collects the findings of one bundle.
 type report struct {
 	findings []Finding
+	profile  Profile
 }
 
 func (r *report) add(f Finding) {
@@ -100,13 +114,29 @@ func (r *report) at(file string, n *node, path string, sev Severity, code, forma
 	r.add(f)
 }
 
+// soft adds a finding that is an error for the strict profile and a warning for the lenient one.
+func (r *report) soft(n *node, path, code, hint, format string, args ...any) {
+	f := Finding{Code: code, Severity: SeverityError, Message: fmt.Sprintf(format, args...), Hint: hint, File: fileSkill, Path: path}
+	if r.profile == Lenient {
+		f.Severity, f.Softened = SeverityWarning, true
+	}
+	if n != nil {
+		f.Line, f.Column = n.line, n.column
+	}
+	r.add(f)
+}
+
 // firstError returns the finding that blocks the skill, or nil.
 func (r *report) firstError() *Finding { return r.firstErrorIn("") }
 
 // firstErrorIn returns the first error about a file, or nil.
 func (r *report) firstErrorIn(file string) *Finding {
 	for i := range r.findings {
-		if f := &r.findings[i]; f.Severity == SeverityError && (file == "" || f.File == file) {
+		f := &r.findings[i]
+		if f.Code == CodeMetadataValue && r.profile == Lenient {
+			continue // the format calls it an error, but the skill does without the value
+		}
+		if f.Severity == SeverityError && (file == "" || f.File == file) {
 			return f
 		}
 	}

@@ -1,51 +1,52 @@
 package skills
 
 import (
-	"fmt"
+	"errors"
 	"hash/maphash"
-	"io/fs"
 	"log/slog"
 	"slices"
-	"sort"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// rescanEvery is how old a library's picture of the disk may get.
+// rescanEvery is how old the picture of the disk may get of a library that nobody watches.
 const rescanEvery = time.Second
 
-// Library is the [Catalog] of several sources; the first source that has a name wins. It notices changes on disk: at most
-// once a second List and Find look at the files' sizes and times, and read again what has changed.
+// The contents of small bundles stay in memory, so that a call keeps what it started with. Of what doesn't fit, files that
+// have changed can't be opened any more.
+const (
+	keepBundle = 1 << 20
+	keepAll    = 64 << 20
+)
+
+// Library is the [Catalog] of several sources; the first source that has a name wins. It notices changes on disk. By
+// itself it looks at the files' sizes and times when it is asked, at most once a second; once [Library.Watched] it relies
+// on whoever calls [Library.Settle].
 type Library struct {
 	sources []Source
 	box     Toolbox
 	log     *slog.Logger
 	seed    maphash.Seed
 
-	mu      sync.Mutex // held while scanning
-	cache   map[place]*cached
-	boxed   uint64 // the box's version when the skills were composed
-	lastErr string
+	mu        sync.Mutex // held while scanning
+	cache     map[Place]*cached
+	published map[*Skill]*Skill // by the skill as it was loaded
+	kept      int64             // bytes in memory
+	lastErr   string
 
+	boxed   atomic.Uint64 // the box's version when the skills were composed
+	watched atomic.Bool
 	scanned atomic.Int64 // unix nanoseconds of the last scan
 	index   atomic.Pointer[index]
 }
 
 var _ Catalog = (*Library)(nil)
 
-// place is where a bundle is: a source by number and a folder in it.
-type place struct {
-	source int
-	folder string
-}
-
-// cached is a bundle as it was read last.
-type cached struct {
-	*loaded
-	sum     uint64
-	settled bool // its files are old enough for their times to tell a change
+// Place is where a bundle is: a source by number, in their order, and a folder in it.
+type Place struct {
+	Source int
+	Folder string
 }
 
 // Load reads every skill of the sources. A source whose folder is not there is empty; one that cannot be read is an error
@@ -59,7 +60,7 @@ func LoadWith(sources []Source, box Toolbox, log *slog.Logger) (*Library, error)
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	l := &Library{sources: slices.Clone(sources), box: box, log: log, seed: maphash.MakeSeed(), cache: map[place]*cached{}}
+	l := &Library{sources: slices.Clone(sources), box: box, log: log, seed: maphash.MakeSeed(), cache: map[Place]*cached{}}
 	l.index.Store(newIndex(nil))
 	if err := l.Refresh(); err != nil {
 		return nil, err
@@ -67,32 +68,57 @@ func LoadWith(sources []Source, box Toolbox, log *slog.Logger) (*Library, error)
 	return l, nil
 }
 
+// Sources returns the sources, in order.
+func (l *Library) Sources() []Source { return slices.Clone(l.sources) }
+
 // List implements [Catalog].
 func (l *Library) List() []*Skill {
-	l.rescan()
+	l.catchUp()
 	return slices.Clone(l.index.Load().skills)
 }
 
 // Find implements [Catalog].
 func (l *Library) Find(name string) (skill *Skill, suggestion string) {
-	l.rescan()
+	l.catchUp()
 	return l.index.Load().find(name)
 }
 
-// Refresh looks at the disk now. After an error the skills stay as they were.
+// Refresh looks at the disk now, and takes what is there as it is. After an error in one source its skills stay as they
+// were.
 func (l *Library) Refresh() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.scan()
+	_, err := l.scan(0, nil)
+	return err
 }
 
-// rescan looks at the disk if the last look is too long ago. While one caller does, the others go on with what is known.
-func (l *Library) rescan() {
+// Watched says whether somebody calls [Library.Settle] whenever something may have changed. As long as that is so, List and
+// Find never look at the disk themselves.
+func (l *Library) Watched(on bool) { l.watched.Store(on) }
+
+// Settle looks at bundles, at all of them when places is empty. A bundle that differs from what is known is read once it
+// has stayed as it is for quiet, so that one that is being written is not read by half: until then it is returned as
+// unsettled, and what was known of it stays.
+func (l *Library) Settle(quiet time.Duration, places ...Place) (unsettled []Place, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.scan(quiet, places)
+}
+
+// catchUp makes sure that what is known is not too old. While one caller does, the others go on with what is known.
+func (l *Library) catchUp() {
+	if l.watched.Load() {
+		if l.box.Version() != l.boxed.Load() && l.mu.TryLock() {
+			defer l.mu.Unlock()
+			l.publish()
+		}
+		return
+	}
 	if time.Since(time.Unix(0, l.scanned.Load())) < rescanEvery || !l.mu.TryLock() {
 		return
 	}
 	defer l.mu.Unlock()
-	err := l.scan()
+	_, err := l.scan(0, nil)
 	switch {
 	case err == nil:
 		l.lastErr = ""
@@ -102,103 +128,38 @@ func (l *Library) rescan() {
 	}
 }
 
-// scan reads what has changed and replaces the index if anything has. The caller holds mu.
-func (l *Library) scan() error {
-	defer func() { l.scanned.Store(time.Now().UnixNano()) }()
-	next := make(map[place]*cached, len(l.cache))
-	changed := false
-	for i, src := range l.sources {
-		fresh, err := l.scanSource(i, src, next)
-		if err != nil {
-			return err
+// scan reads what has changed and publishes the skills again if anything has. The caller holds mu.
+func (l *Library) scan(quiet time.Duration, places []Place) (unsettled []Place, err error) {
+	s := &scan{Library: l, quiet: quiet, next: make(map[Place]*cached, len(l.cache))}
+	var errs []error
+	if len(places) == 0 {
+		defer func() { l.scanned.Store(time.Now().UnixNano()) }()
+		for i := range l.sources {
+			errs = append(errs, s.whole(i))
 		}
-		changed = changed || fresh
+	} else {
+		errs = append(errs, s.some(places))
 	}
-	boxed := l.box.Version()
-	changed = changed || len(next) != len(l.cache) || boxed != l.boxed
-	l.cache, l.boxed = next, boxed
-	if changed {
-		l.index.Store(newIndex(l.merge()))
+	l.cache = s.next
+	if s.changed || l.box.Version() != l.boxed.Load() {
+		l.publish()
 	}
-	return nil
+	return s.unsettled, errors.Join(errs...)
 }
 
-// scanSource enters a source's bundles into next.
-func (l *Library) scanSource(i int, src Source, next map[place]*cached) (changed bool, err error) {
-	fsys, done, err := src.open()
-	if err != nil || fsys == nil {
-		return false, err
-	}
-	defer done()
-	folders, err := src.folders(fsys)
-	if err != nil {
-		return false, err
-	}
-	for _, folder := range folders {
-		at := place{source: i, folder: folder}
-		c, fresh := l.look(at, src, fsys)
-		next[at] = c
-		changed = changed || fresh
-	}
-	return changed, nil
-}
-
-// look returns a bundle from the cache or reads it.
-func (l *Library) look(at place, src Source, fsys fs.FS) (c *cached, fresh bool) {
-	began := time.Now()
-	sum, newest := signature(l.seed, fsys, at.folder)
-	if old := l.cache[at]; old != nil && old.sum == sum && old.settled {
-		return old, false
-	}
-	sub, _ := fs.Sub(src.fsys(), at.folder) // it only refuses invalid paths, and folders names none
-	ld := load(sub, at.folder)
-	ld.skill.Source = src.Label
-	ld.skill.Path = strings.TrimSuffix(src.Path, "/") + "/" + clip(at.folder, 200)
-	return &cached{loaded: ld, sum: sum, settled: began.Sub(newest).Abs() > raceWindow}, true
-}
-
-// merge applies the sources' order and what skills say of each other.
-func (l *Library) merge() []*Skill {
-	places := make([]place, 0, len(l.cache))
-	for at := range l.cache {
-		places = append(places, at)
-	}
-	sort.Slice(places, func(i, j int) bool {
-		if places[i].source != places[j].source {
-			return places[i].source < places[j].source
+// publish puts what was read in front of the callers. A skill that did not change stays the same value. The caller holds
+// mu.
+func (l *Library) publish() {
+	l.boxed.Store(l.box.Version())
+	kept, origins := l.merge()
+	composed := compose(kept, l.box)
+	published := make(map[*Skill]*Skill, len(composed))
+	for i, origin := range origins {
+		if old := l.published[origin]; old != nil && old.equal(composed[i]) {
+			composed[i] = old
 		}
-		return places[i].folder < places[j].folder
-	})
-	winner := map[string]string{} // name → source label
-	var kept []*loaded
-	for _, at := range places {
-		ld := l.cache[at].loaded
-		label, taken := winner[ld.skill.Name]
-		switch {
-		case !taken:
-			winner[ld.skill.Name] = ld.skill.Source
-			kept = append(kept, ld)
-		case label == ld.skill.Source:
-			kept = append(kept, ld.block(Finding{
-				Code: CodeNameConflict, Severity: SeverityError, File: fileSkill, Path: "name",
-				Message: fmt.Sprintf("a skill named %q is there twice in the source %q; this copy (%s) is not used",
-					ld.skill.Name, label, ld.skill.Path),
-			}))
-		default:
-			l.log.Debug("skill shadowed", "skill", ld.skill.Name, "path", ld.skill.Path, "by", label)
-		}
+		published[origin] = composed[i]
 	}
-	return compose(kept, l.box)
-}
-
-// block returns a copy that is Blocked; the original stays, since it may be fine again after the next scan.
-func (ld *loaded) block(f Finding) *loaded {
-	sk := *ld.skill
-	sk.Findings = append(slices.Clone(sk.Findings), f)
-	if sk.Status == Published {
-		sk.Status, sk.BlockedWhy = Blocked, blockedWhy(&f)
-	}
-	blocked := *ld
-	blocked.skill = &sk
-	return &blocked
+	l.published = published
+	l.index.Store(newIndex(composed))
 }

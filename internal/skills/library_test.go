@@ -168,6 +168,9 @@ func TestRootErrors(t *testing.T) {
 	} else {
 		mustContain(t, err.Error(), "skills folder "+file+": ")
 	}
+	if l := mustLoad(t, Dir(SourceProject, file+"/below")); len(l.List()) > 0 {
+		t.Errorf("%q below a file", listing(l))
+	}
 }
 
 func TestChangesAreNoticed(t *testing.T) {
@@ -279,38 +282,24 @@ func TestListIsTheCallersOwn(t *testing.T) {
 	}
 }
 
-func BenchmarkFind(b *testing.B) {
-	dir := b.TempDir()
-	for i := range 500 {
-		name := fmt.Sprintf("skill-%03d", i)
-		for file, text := range map[string]string{"SKILL.md": "---\nname: " + name + "\ndescription: x\n---\n", "scripts/main.py": "print(1)"} {
-			path := filepath.Join(dir, name, file)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				b.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				b.Fatal(err)
-			}
-			old := time.Now().Add(-time.Hour)
-			if err := os.Chtimes(path, old, old); err != nil {
-				b.Fatal(err)
-			}
+// Only the folders right below a source's that hold a SKILL.md are skills: no deeper one, no link, no other spelling.
+func TestScannerLooksOneLevelDown(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	bundleDir(t, outside, "elsewhere", "x")
+	bundleDir(t, dir, "b", "x")
+	bundleDir(t, dir, "a", "x")
+	bundleDir(t, dir, "group/nested", "x")
+	bundleDir(t, dir, "a/inner", "x")
+	write(t, dir+"/lower/skill.md", goodSkillMD)
+	write(t, dir+"/folder/SKILL.md/x", "x")
+	write(t, dir+"/broken/SKILL.md", "---\nname: broken\n---\n")
+	for link, target := range map[string]string{"linked": outside + "/elsewhere", "within": "a"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	l, err := Load([]Source{Dir(SourceProject, dir)}, nil)
-	if err != nil {
-		b.Fatal(err)
+	l := mustLoad(t, Dir(SourceProject, dir))
+	if diff := cmp.Diff([]string{"a Published project", "b Published project", "broken Blocked project"}, listing(l)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
-	b.Run("known", func(b *testing.B) {
-		for b.Loop() {
-			l.Find("skill-250")
-		}
-	})
-	b.Run("rescan of 500", func(b *testing.B) {
-		for b.Loop() {
-			if err := l.Refresh(); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

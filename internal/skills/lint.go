@@ -6,16 +6,25 @@ import (
 	"strings"
 )
 
-// Lint checks the bundle in the folder dir of fsys, or, where dir is no bundle itself, every bundle in a folder below it.
+// How far a folder is searched for bundles.
+const (
+	lintDepth   = 6
+	lintFolders = 100_000
+)
+
+// LintOptions says how bundles are checked.
+type LintOptions struct {
+	Profile Profile
+	Tools   Toolbox // tools that a skill declares are looked up here; nil: they are not
+}
+
+// Lint checks the bundle in the folder dir of fsys, or, where dir is no bundle itself, every bundle in the folders below it.
 // It returns what is wrong, sorted by file and line, and how many bundles were looked at; nothing is found when all is well.
 // A finding's File is relative to dir.
 //
 // A skill's name must equal its folder's name. When dir is "." the folder's name is not known and goes unchecked. What a
-// skill needs of other skills goes unchecked, too, and so do its tools.
-func Lint(fsys fs.FS, dir string) (found []Finding, bundles int) { return LintWith(fsys, dir, nil) }
-
-// LintWith is [Lint] for a host with tools: those that a skill declares are looked up in the box.
-func LintWith(fsys fs.FS, dir string, box Toolbox) (found []Finding, bundles int) {
+// skill needs of other skills goes unchecked, too.
+func Lint(fsys fs.FS, dir string, o LintOptions) (found []Finding, bundles int) {
 	sub, err := fs.Sub(fsys, dir)
 	if err != nil {
 		return []Finding{{Code: CodeNoSkill, Severity: SeverityError, File: clip(dir, 200), Message: plainError(err)}}, 0
@@ -25,25 +34,33 @@ func LintWith(fsys fs.FS, dir string, box Toolbox) (found []Finding, bundles int
 		if folder == "." {
 			folder = ""
 		}
-		return lintOne(sub, folder, box), 1
+		return o.check(sub, folder), 1
 	}
-	folders, err := Source{Path: dir}.folders(sub)
-	if err != nil || len(folders) == 0 {
+	s := &search{fsys: sub}
+	s.below(".", 1)
+	if len(s.bundles) == 0 {
 		return []Finding{{
 			Code: CodeNoSkill, Severity: SeverityError, File: fileSkill,
 			Message: "no SKILL.md here, nor in a folder below; a skill is a folder with a SKILL.md",
 		}}, 0
 	}
-	return lintAll(sub, folders, box), len(folders)
+	for _, at := range s.bundles {
+		one, _ := fs.Sub(sub, at) // it only refuses invalid paths, and the search gives none
+		for _, f := range o.check(one, path.Base(at)) {
+			f.File = clip(path.Join(at, f.File), 2*maxPath)
+			found = append(found, f)
+		}
+	}
+	return found, len(s.bundles)
 }
 
-// lintOne returns what is wrong with one bundle, as far as it can be told without the other skills.
-func lintOne(fsys fs.FS, folder string, box Toolbox) []Finding {
-	ld := load(fsys, folder)
-	if box == nil {
+// check returns what is wrong with one bundle, as far as it can be told without the other skills.
+func (o LintOptions) check(fsys fs.FS, folder string) []Finding {
+	ld := load(fsys, folder, reading{profile: o.Profile})
+	if o.Tools == nil {
 		return ld.skill.Findings
 	}
-	c := &composer{box: box, all: []*loaded{ld}}
+	c := &composer{box: o.Tools, all: []*loaded{ld}}
 	s := &composed{loaded: ld, skill: ld.skill, toolkits: ld.toolkits}
 	for _, d := range ld.tools {
 		if !strings.HasPrefix(d.name, SkillTool) {
@@ -51,17 +68,43 @@ func lintOne(fsys fs.FS, folder string, box Toolbox) []Finding {
 		}
 	}
 	c.settle(s)
+	c.checkRequired(s)
 	return s.skill.Findings
 }
 
-func lintAll(fsys fs.FS, folders []string, box Toolbox) []Finding {
-	var out []Finding
-	for _, folder := range folders {
-		sub, _ := fs.Sub(fsys, folder) // it only refuses invalid paths, and folders names none
-		for _, f := range lintOne(sub, folder, box) {
-			f.File = path.Join(folder, f.File)
-			out = append(out, f)
+// search finds the bundles below a folder, in order. Links are passed by, and dot folders but for their skills.
+type search struct {
+	fsys    fs.FS
+	bundles []string
+	looked  int
+}
+
+func isDir(fsys fs.FS, name string) bool {
+	info, err := fs.Lstat(fsys, name)
+	return err == nil && info.IsDir()
+}
+
+func (s *search) below(dir string, depth int) {
+	entries, err := fs.ReadDir(s.fsys, dir)
+	if err != nil {
+		return // what can't be read holds nothing that could be checked
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), ".") {
+			name = path.Join(name, "skills") // as in .agents/skills; what else such a folder has is nobody's business
+		}
+		if !e.IsDir() || !fs.ValidPath(name) || !isDir(s.fsys, name) {
+			continue
+		}
+		if s.looked++; s.looked > lintFolders || len(s.bundles) == maxSkills {
+			return
+		}
+		switch {
+		case hasSkillMD(s.fsys, name):
+			s.bundles = append(s.bundles, name)
+		case depth < lintDepth:
+			s.below(name, depth+1)
 		}
 	}
-	return out
 }

@@ -31,7 +31,7 @@ func TestLint(t *testing.T) {
 		"bad path":      {dir, "../x", []string{"../x: error: invalid argument [SKILL_MD_MISSING]"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, bundles := Lint(os.DirFS(tt.root), tt.dir)
+			found, bundles := Lint(os.DirFS(tt.root), tt.dir, LintOptions{})
 			if bundles != tt.bundles {
 				t.Errorf("%d bundles, want %d", bundles, tt.bundles)
 			}
@@ -47,7 +47,7 @@ func TestLintManyFindings(t *testing.T) {
 	for i := range 500 {
 		yaml += "k" + string(rune('a'+i%26)) + string(rune('a'+i/26)) + ": 1\n"
 	}
-	got, _ := Lint(fstest.MapFS{"x/SKILL.md": {Data: []byte("---\nname: x\ndescription: y\n---\n")}, "x/skill.yaml": {Data: []byte(yaml)}}, "x")
+	got, _ := Lint(fstest.MapFS{"x/SKILL.md": {Data: []byte("---\nname: x\ndescription: y\n---\n")}, "x/skill.yaml": {Data: []byte(yaml)}}, "x", LintOptions{})
 	if len(got) != maxFindings+1 {
 		t.Fatalf("%d findings", len(got))
 	}
@@ -88,7 +88,7 @@ func TestDistanceProperties(t *testing.T) {
 func TestLintLooksToolsUp(t *testing.T) {
 	fsys := mapFS("a/SKILL.md", "---\nname: a\ndescription: x\n---\n", "a/main.py", "pass\n",
 		"a/skill.yaml", "includes: [nobody]\ntools: [reader, bash, 'skill:nobody']\ntoolkits: [web, 'mcp:files']\n")
-	found, _ := LintWith(fsys, "a", &testBox{})
+	found, _ := Lint(fsys, "a", LintOptions{Tools: &testBox{}})
 	want := []string{
 		`skill.yaml:2:17: error: tools[1]: this host has no tool "bash" [TOOL_MISSING]`,
 		`skill.yaml:3:12: error: toolkits[0]: this host has no toolkit "web" [TOOLKIT_MISSING]`,
@@ -97,7 +97,25 @@ func TestLintLooksToolsUp(t *testing.T) {
 	if diff := cmp.Diff(want, texts(found)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if found, _ := Lint(fsys, "a"); len(found) > 0 {
+	if found, _ := Lint(fsys, "a", LintOptions{}); len(found) > 0 {
 		t.Errorf("without a box: %q", texts(found))
+	}
+}
+
+// A whole checkout can be checked: skills are found wherever they lie, but not within other skills.
+func TestLintSearches(t *testing.T) {
+	bad := "---\nname: x\n---\n"
+	fsys := mapFS("skills/a/SKILL.md", bad, "skills/a/inner/SKILL.md", bad, "packages/tool/skills/b/SKILL.md", bad,
+		".agents/skills/c/SKILL.md", bad, ".git/d/SKILL.md", bad, ".cache/skills.txt", "x", "1/2/3/4/5/6/SKILL.md", bad, "1/2/3/4/5/too/deep/SKILL.md", bad)
+	found, bundles := Lint(fsys, ".", LintOptions{})
+	var files []string
+	for _, f := range found {
+		if f.Code == CodeDescriptionRequired {
+			files = append(files, f.File)
+		}
+	}
+	want := []string{".agents/skills/c/SKILL.md", "1/2/3/4/5/6/SKILL.md", "packages/tool/skills/b/SKILL.md", "skills/a/SKILL.md"}
+	if diff := cmp.Diff(want, files); diff != "" || bundles != len(want) {
+		t.Errorf("%d bundles (-want +got):\n%s", bundles, diff)
 	}
 }

@@ -21,26 +21,27 @@ type loaded struct {
 	includesAt *node
 
 	tools, toolkits []declaration
+	allowed         allowedTools
 }
 
 // load reads the bundle in fsys. It always returns a skill: one that cannot be used is Blocked, and its findings say why.
 // folder is the bundle's own name, "" when it is not known; it is the skill's name as long as SKILL.md has no valid one.
-func load(fsys fs.FS, folder string) *loaded {
-	r := &report{}
-	sk := &Skill{Name: clip(folder, 80), Version: defaultVersion, Status: Published}
-	sk.Bundle = openBundle(fsys, r)
-
+func load(fsys fs.FS, folder string, o reading) *loaded {
+	r := &report{profile: o.profile}
+	sk := &Skill{Name: clip(folder, 80), Folder: folder, Version: defaultVersion, Status: Published}
+	sk.Bundle = openBundle(fsys, o.keep, r)
+	if sk.Bundle.Digest != "" {
+		fsys = sk.Bundle.FS // the same bytes that the digest is of
+	}
 	text, err := readText(fsys, fileSkill, maxSkillMD)
 	if err != nil {
-		r.at(fileSkill, nil, "", SeverityError, CodeUnreadable, "cannot be read: %s", clip(plainError(err), 200))
+		r.at(fileSkill, nil, scanPath(folder), SeverityError, CodeUnreadable, "cannot be read: %s", clip(plainError(err), 200))
 		return finish(sk, &sidecar{}, r)
 	}
 	front := readSkillMD(text, folder, r)
 	if front.name != "" {
 		sk.Name = front.name
 	}
-	sk.Description, sk.License, sk.Instructions = front.description, front.license, front.body
-
 	side, ok := loadSidecar(fsys, r)
 	apply(sk, front, &side, r)
 	if ok {
@@ -50,7 +51,15 @@ func load(fsys fs.FS, folder string) *loaded {
 	if sk.Run.Kind == kindAgent && sk.Policy.LLM == nil {
 		sk.Policy.LLM = &policies.LLM{} // there is no agent without a model
 	}
-	return finish(sk, &side, r)
+	ld := finish(sk, &side, r)
+	ld.allowed = front.allowed
+	return ld
+}
+
+// reading says how a bundle is read.
+type reading struct {
+	profile Profile
+	keep    int64 // its files stay in memory if they have no more bytes in all
 }
 
 // loadSidecar reads skill.yaml where there is one; ok is false when it cannot be trusted to say how to run.
@@ -76,15 +85,17 @@ func hasFile(fsys fs.FS) func(string) bool {
 
 // apply fills the skill's fields from both files.
 func apply(sk *Skill, front frontmatter, s *sidecar, r *report) {
-	sk.Metadata = front.metadata
-	if len(s.metadata) > 0 {
-		sk.Metadata = maps.Clone(sk.Metadata)
-		if sk.Metadata == nil {
-			sk.Metadata = map[string]any{}
+	sk.Description, sk.License, sk.Compatibility = front.description, front.license, front.compatibility
+	sk.Instructions, sk.Annotations = front.body, front.metadata
+	sk.AllowedTools, sk.RequiredTools = front.allowed.raw, front.allowed.names
+	if len(front.metadata)+len(s.metadata) > 0 {
+		sk.Metadata = make(map[string]any, len(front.metadata)+len(s.metadata))
+		for key, text := range front.metadata {
+			sk.Metadata[key] = text
 		}
 		maps.Copy(sk.Metadata, s.metadata)
 	}
-	sk.Version = first(s.version, metadataText(front.metadata, "version"), defaultVersion)
+	sk.Version = first(s.version, front.metadata["version"], defaultVersion)
 	sk.Triggers, sk.Tags = s.triggers, s.tags
 	sk.Category, sk.Icon = s.category, s.icon
 	sk.Status = Status(first(s.status, string(Published)))
@@ -190,11 +201,6 @@ func hint(schema *node, names []string) string {
 		parts = append(parts, part)
 	}
 	return clip(strings.Join(parts, "; "), maxText)
-}
-
-func metadataText(m map[string]any, key string) string {
-	s, _ := m[key].(string)
-	return s
 }
 
 func first(texts ...string) string {

@@ -47,7 +47,7 @@ func TestResolveRun(t *testing.T) {
 			for _, f := range tt.files {
 				fsys[f] = mapFS("x", "#")["x"]
 			}
-			sk := load(fsys, "hello").skill
+			sk := load(fsys, "hello", reading{}).skill
 			if diff := cmp.Diff(tt.want, sk.Run); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -212,7 +212,7 @@ arguments: {times: 2}
 `
 
 func TestArguments(t *testing.T) {
-	sk := load(hello(argsYAML), "hello").skill
+	sk := load(hello(argsYAML), "hello", reading{}).skill
 	call := map[string]any{"who": "Ada"}
 	got, err := sk.Arguments(call)
 	if err != nil {
@@ -236,7 +236,7 @@ func TestArguments(t *testing.T) {
 }
 
 func TestArgumentsWithoutSchema(t *testing.T) {
-	sk := load(hello(""), "hello").skill
+	sk := load(hello(""), "hello", reading{}).skill
 	if _, err := sk.Arguments(map[string]any{"any": []any{1.0, true}}); err != nil {
 		t.Error(err)
 	}
@@ -247,7 +247,7 @@ func TestArgumentsWithoutSchema(t *testing.T) {
 }
 
 func TestCheckOutput(t *testing.T) {
-	sk := load(hello(argsYAML), "hello").skill
+	sk := load(hello(argsYAML), "hello", reading{}).skill
 	if err := sk.CheckOutput(map[string]any{"greeting": "hi"}); err != nil {
 		t.Error(err)
 	}
@@ -256,7 +256,7 @@ func TestCheckOutput(t *testing.T) {
 		e.Message != "output does not match output_schema: data.greeting: required property is missing" {
 		t.Errorf("got %+v", e)
 	}
-	if err := load(hello(""), "hello").skill.CheckOutput(nil); err != nil {
+	if err := load(hello(""), "hello", reading{}).skill.CheckOutput(nil); err != nil {
 		t.Error(err)
 	}
 }

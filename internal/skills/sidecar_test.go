@@ -49,7 +49,7 @@ metadata: {team: a, level: 3}
 `
 
 func TestSidecarFull(t *testing.T) {
-	sk := load(hello(fullSidecar), "hello").skill
+	sk := load(hello(fullSidecar), "hello", reading{}).skill
 	if diff := cmp.Diff([]string{}, texts(sk.Findings)); diff != "" {
 		t.Fatalf("findings (-want +got):\n%s", diff)
 	}
@@ -175,7 +175,7 @@ func TestSidecarFindings(t *testing.T) {
 			`skill.yaml:1:7: error: anchors, aliases and merge keys (&, *, <<) are not allowed; write the value out [YAML_INVALID]`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sk := load(hello(tt.yaml), "hello").skill
+			sk := load(hello(tt.yaml), "hello", reading{}).skill
 			if diff := cmp.Diff(tt.want, texts(sk.Findings)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -188,7 +188,7 @@ func TestSidecarFindings(t *testing.T) {
 }
 
 func TestUnitErrorsNameTheKey(t *testing.T) {
-	sk := load(hello("limits:\n  memory: 256 bananas\n  cpu: fast\n"), "hello").skill
+	sk := load(hello("limits:\n  memory: 256 bananas\n  cpu: fast\n"), "hello", reading{}).skill
 	got := texts(sk.Findings)
 	if len(got) != 2 {
 		t.Fatalf("got %q", got)

@@ -51,7 +51,13 @@ type Skill struct {
 	Run    Run
 	Policy policies.Policy // limits, timeout, network, writes as skill.yaml states them
 
-	Source   string // the label of the source: "project", "core", "user"
+	Compatibility string            // of SKILL.md
+	AllowedTools  string            // of SKILL.md, as written; a list is joined by blanks
+	RequiredTools []string          // the legal names in AllowedTools, each once, at most 32: a declaration, never a grant
+	Annotations   map[string]string // the metadata of SKILL.md alone
+
+	Source   string // the label of the source: "project", "installed", "core", a plugin's name, "user"
+	Folder   string // the bundle's own folder; "" when it is not known
 	Path     string // where it was found, for people
 	Bundle   Bundle
 	Findings []Finding
@@ -79,7 +85,7 @@ type Severity string
 
 // The severities.
 const (
-	SeverityError   Severity = "error"   // the skill is Blocked
+	SeverityError   Severity = "error"   // the skill is Blocked; but for a nested value of SKILL.md's metadata, where others' skills are leniently read
 	SeverityWarning Severity = "warning" // worth mending
 )
 
@@ -88,11 +94,23 @@ type Finding struct {
 	Code     string   `json:"code"`
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
-	File     string   `json:"file"` // relative to the bundle
+	Hint     string   `json:"hint,omitempty"` // what to do, for people
+	File     string   `json:"file"`           // relative to the bundle
 	Line     int      `json:"line,omitempty"`
 	Column   int      `json:"column,omitempty"`
 	Path     string   `json:"path,omitempty"` // the key: "limits.memory"
+	Softened bool     `json:"-"`              // the format says error, the lenient profile says warning
 }
+
+// Profile says how strictly SKILL.md is held to its format.
+type Profile int
+
+// The profiles. Lenient takes skills as they are found in the wild: what does no harm is a warning, and the skill loads.
+// Strict keeps every severity of the format.
+const (
+	Lenient Profile = iota
+	Strict
+)
 
 // Catalog finds skills. It is safe for concurrent use.
 type Catalog interface {

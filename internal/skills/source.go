@@ -8,13 +8,15 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // The labels of sources.
 const (
-	SourceProject = "project" // the project's own folders
-	SourceCore    = "core"    // bundled with the program
-	SourceUser    = "user"    // a user's own
+	SourceProject   = "project"   // the project's own folders
+	SourceInstalled = "installed" // uploaded by an operator
+	SourceCore      = "core"      // bundled with the program
+	SourceUser      = "user"      // a user's own
 )
 
 // maxSkills bounds the bundles of one source.
@@ -25,6 +27,8 @@ type Source struct {
 	Label string
 	FS    fs.FS  // nil: the directory Path, links out of it not followed
 	Path  string // for people; a directory when FS is nil
+
+	Profile Profile // how strictly its SKILL.md are held to the format
 }
 
 // Dir is the source of a directory. It need not be there yet.
@@ -45,12 +49,18 @@ func (s Source) open() (fsys fs.FS, done func(), err error) {
 	}
 	root, err := os.OpenRoot(s.Path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) || err != nil && underFile(s.Path):
 		return nil, func() {}, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("skills folder %s: %s", s.Path, plainError(err))
 	}
 	return root.FS(), func() { _ = root.Close() }, nil
+}
+
+// underFile reports whether a path can't be there, since what should be a folder above it is none.
+func underFile(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, syscall.ENOTDIR)
 }
 
 // folders returns the names of the bundles, sorted. A root that is not there has none.
@@ -64,7 +74,7 @@ func (s Source) folders(fsys fs.FS) ([]string, error) {
 	}
 	var out []string
 	for _, e := range entries {
-		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || !fs.ValidPath(e.Name()) {
+		if !e.IsDir() || !folderName(e.Name()) {
 			continue
 		}
 		if !hasSkillMD(fsys, e.Name()) {
@@ -76,6 +86,14 @@ func (s Source) folders(fsys fs.FS) ([]string, error) {
 		out = append(out, e.Name())
 	}
 	return out, nil
+}
+
+func folderName(name string) bool { return !strings.HasPrefix(name, ".") && fs.ValidPath(name) }
+
+// isBundle reports whether a source has a bundle of that name.
+func isBundle(fsys fs.FS, folder string) bool {
+	info, err := fs.Lstat(fsys, folder)
+	return err == nil && info.IsDir() && folderName(folder) && hasSkillMD(fsys, folder)
 }
 
 // hasSkillMD reports whether a folder is a bundle. One that cannot be looked into counts, so that it is listed.

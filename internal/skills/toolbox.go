@@ -35,6 +35,12 @@ type Toolbox interface {
 	Version() uint64
 }
 
+// Namer is a [Toolbox] that also knows its tools by their bare names, without a server or a plugin before them, as
+// SKILL.md's allowed-tools writes them.
+type Namer interface {
+	Named(bare string) Found
+}
+
 // NoTools is the toolbox of a host without tools.
 var NoTools Toolbox = noTools{}
 

@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,7 +85,7 @@ func FuzzSidecar(f *testing.F) {
 	f.Add("? a\n: - b\n- - c: |\n  x\n 'y': \"\\u0000\"\n")
 	f.Add("input_schema: {$ref: '#/x', type: [object], properties: {a: {pattern: '('}}}\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		sk := load(hello(text), "hello").skill
+		sk := load(hello(text), "hello", reading{}).skill
 		checkSkill(t, sk)
 	})
 }
@@ -93,11 +94,32 @@ func FuzzSkillMD(f *testing.F) {
 	f.Add(goodSkillMD)
 	f.Add("\uFEFF---\r\nname: x\r\nmetadata: {a: 1.0, b: [c]}\r\nallowed-tools: a, b\r\n---")
 	f.Add("---\n---\n---\n")
+	for _, text := range hostileTexts() {
+		if len(text) < 1<<12 {
+			f.Add(text)
+		}
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		sk := load(mapFS("SKILL.md", text, "main.sh", "echo"), "hello").skill
-		checkSkill(t, sk)
-		if sk.Name != "hello" {
-			t.Errorf("a folder named hello became the skill %q", sk.Name)
+		strict := load(mapFS("SKILL.md", text, "main.sh", "echo"), "hello", reading{profile: Strict}).skill
+		lenient := load(mapFS("SKILL.md", text, "main.sh", "echo"), "hello", reading{}).skill
+		for _, sk := range []*Skill{strict, lenient} {
+			checkSkill(t, sk)
+			if sk.Name != "hello" {
+				t.Errorf("a folder named hello became the skill %q", sk.Name)
+			}
+			for _, name := range sk.RequiredTools {
+				if len(sk.RequiredTools) > maxRequired || !toolName.MatchString(name) {
+					t.Errorf("required tools %q", sk.RequiredTools)
+				}
+			}
+		}
+		if strict.Status == Published && (lenient.Status != Published || !slices.Equal(strict.Findings, lenient.Findings)) {
+			t.Errorf("strict has %q, lenient %s %q", texts(strict.Findings), lenient.Status, texts(lenient.Findings))
+		}
+		for _, fd := range lenient.Findings {
+			if fd.Documented() == SeverityWarning && fd.Softened {
+				t.Errorf("softened, and documented as a warning: %s", fd)
+			}
 		}
 	})
 }

@@ -39,11 +39,16 @@ func decode(view []byte, c *control.Call) error {
 	return nil
 }
 
-// Find returns the call with this id, or the newest with this request id, or [control.ErrNotFound].
-func (s *Store) Find(ctx context.Context, id string) (control.Record, error) {
-	r, err := scan(s.read.QueryRowContext(ctx, `SELECT `+columns+` FROM calls WHERE id = ?`, id))
+// Find returns the call with this id, or the newest with this request id, or [control.ErrNotFound]; of one principal if
+// only that one's calls are meant.
+func (s *Store) Find(ctx context.Context, id string, whose control.Whose) (control.Record, error) {
+	also, args := "", []any{id}
+	if p, only := whose.One(); only {
+		also, args = " AND principal = ?", []any{id, p}
+	}
+	r, err := scan(s.read.QueryRowContext(ctx, `SELECT `+columns+` FROM calls WHERE id = ?`+also, args...))
 	if errors.Is(err, sql.ErrNoRows) {
-		r, err = scan(s.read.QueryRowContext(ctx, `SELECT `+columns+` FROM calls WHERE req_id = ? ORDER BY n DESC LIMIT 1`, id))
+		r, err = scan(s.read.QueryRowContext(ctx, `SELECT `+columns+` FROM calls WHERE req_id = ?`+also+` ORDER BY n DESC LIMIT 1`, args...))
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		err = control.ErrNotFound
@@ -51,12 +56,16 @@ func (s *Store) Find(ctx context.Context, id string) (control.Record, error) {
 	return r, err
 }
 
-// List returns the calls, newest first: at most limit, and at most 10,000.
-func (s *Store) List(ctx context.Context, limit int) ([]control.Call, error) {
+// List returns the calls, or those of one principal, newest first: at most limit, and at most 10,000.
+func (s *Store) List(ctx context.Context, limit int, whose control.Whose) ([]control.Call, error) {
 	if limit <= 0 || limit > mostListed {
 		limit = mostListed
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT view FROM calls ORDER BY n DESC LIMIT ?`, limit)
+	which, args := "", []any{limit}
+	if p, only := whose.One(); only {
+		which, args = "WHERE principal = ? AND principal <> ''", []any{p, limit} // as the index has it: nobody has no calls
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT view FROM calls `+which+` ORDER BY n DESC LIMIT ?`, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func end(t testing.TB, s *Store, r control.Record) control.Record {
 
 func find(t testing.TB, s *Store, id string) control.Record {
 	t.Helper()
-	r, err := s.Find(context.Background(), id)
+	r, err := s.Find(context.Background(), id, control.Whose{})
 	if err != nil {
 		t.Fatalf("find %s: %v", id, err)
 	}

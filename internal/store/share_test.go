@@ -75,7 +75,7 @@ func TestSeveralJournalsOnOneFile(t *testing.T) {
 	}
 	for _, s := range stores {
 		flush(t, s)
-		if calls, err := s.List(t.Context(), 0); err != nil || len(calls) != requests {
+		if calls, err := s.List(t.Context(), 0, control.Whose{}); err != nil || len(calls) != requests {
 			t.Errorf("%d calls, %v", len(calls), err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestOpeningsBesideAWriter(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if calls, err := opened(t, Options{Path: path}).List(t.Context(), 0); err != nil || len(calls) != 40 {
+	if calls, err := opened(t, Options{Path: path}).List(t.Context(), 0, control.Whose{}); err != nil || len(calls) != 40 {
 		t.Errorf("%d calls, %v", len(calls), err)
 	}
 }
@@ -196,7 +196,7 @@ func TestJournalAgainstAModel(t *testing.T) {
 					rt.Fatal(err)
 				}
 				for _, m := range calls {
-					if got, err := s.Find(context.Background(), m.r.ID); err != nil || got.State != m.r.State || string(got.Answer) != string(m.r.Answer) {
+					if got, err := s.Find(context.Background(), m.r.ID, control.Whose{}); err != nil || got.State != m.r.State || string(got.Answer) != string(m.r.Answer) {
 						rt.Fatalf("found %v, want %v, %v", got, m.r, err)
 					}
 				}

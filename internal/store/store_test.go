@@ -66,7 +66,7 @@ func TestACallIsKeptOverAReopening(t *testing.T) {
 	if err != nil || len(events) != 1 || string(events[0]) != `{"seq":1}` {
 		t.Errorf("events %s, %v", events, err)
 	}
-	if _, err := s.Find(t.Context(), "c9"); !errors.Is(err, control.ErrNotFound) {
+	if _, err := s.Find(t.Context(), "c9", control.Whose{}); !errors.Is(err, control.ErrNotFound) {
 		t.Errorf("an unknown call: %v", err)
 	}
 	info, err := os.Stat(path)
@@ -175,7 +175,7 @@ func TestInFlightAndList(t *testing.T) {
 		t.Errorf("in flight: %v, %v", flight, err)
 	}
 	for limit, want := range map[int]string{0: "c4 c3 c2 c1 c0", 2: "c4 c3"} {
-		calls, err := s.List(t.Context(), limit)
+		calls, err := s.List(t.Context(), limit, control.Whose{})
 		var ids []string
 		for _, c := range calls {
 			ids = append(ids, c.ID)
@@ -380,7 +380,7 @@ func TestAskAndGo(t *testing.T) {
 	}
 	close(free)
 	flush(t, s)
-	if _, err := s.Find(t.Context(), "c1"); !errors.Is(err, control.ErrNotFound) {
+	if _, err := s.Find(t.Context(), "c1", control.Whose{}); !errors.Is(err, control.ErrNotFound) {
 		t.Errorf("it was done all the same: %v", err)
 	}
 }

@@ -51,7 +51,10 @@ type Box struct {
 	tasks sync.WaitGroup
 }
 
-var _ skills.Toolbox = (*Box)(nil)
+var (
+	_ skills.Toolbox = (*Box)(nil)
+	_ skills.Namer   = (*Box)(nil)
+)
 
 // NewBox makes a box. It starts nothing.
 func NewBox(opt BoxOptions) *Box {
@@ -114,6 +117,27 @@ func (b *Box) Toolkit(name string) skills.Found {
 		found.Tools = append(found.Tools, r.found())
 	}
 	return found
+}
+
+// Named implements [skills.Namer]: a server's tool counts by its own name. A server that was not asked so far may have any.
+func (b *Box) Named(bare string) skills.Found {
+	if b.builtins[bare] != nil {
+		return skills.Found{Tools: []skills.Tool{{Name: bare, Source: skills.ToolBuiltin}}}
+	}
+	open := false
+	for _, name := range slices.Sorted(maps.Keys(b.servers)) {
+		remotes, known := b.servers[name].known()
+		open = open || !known
+		for _, r := range remotes {
+			if r.tool == bare {
+				return skills.Found{Tools: []skills.Tool{r.found()}}
+			}
+		}
+	}
+	if open {
+		return skills.Found{Open: true}
+	}
+	return skills.Found{Missing: fmt.Sprintf("this host has no tool %q", clip(bare))}
 }
 
 // Version implements [skills.Toolbox].

@@ -53,6 +53,7 @@ func (s *server) dialCommand(ctx context.Context, client *mcp.Client) (*mcp.Clie
 	if err != nil {
 		return nil, err
 	}
+	s.keepFrom(own)
 	cmd := exec.Command(s.cfg.Command[0], s.cfg.Command[1:]...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is hotcell's to hear, which ends its servers in order
@@ -60,7 +61,7 @@ func (s *server) dialCommand(ctx context.Context, client *mcp.Client) (*mcp.Clie
 	for name, value := range own {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	cmd.Stderr = &logWriter{log: s.log}
+	cmd.Stderr = &logWriter{log: s.log, hide: s.hide}
 	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd, TerminateDuration: time.Second}, nil)
 	if err != nil && cmd.Process != nil { // the transport may have left it alone
 		_ = cmd.Process.Kill()
@@ -75,6 +76,7 @@ func (s *server) dialURL(ctx context.Context, client *mcp.Client) (*mcp.ClientSe
 	if err != nil {
 		return nil, err
 	}
+	s.keepFrom(own)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	httpClient := &http.Client{
 		Transport: &headers{next: transport, own: own},
@@ -153,6 +155,7 @@ type limitedBody struct {
 // logWriter logs what a server's program says on stderr, a line at a time, as far as it is short.
 type logWriter struct {
 	log  *slog.Logger
+	hide func(string) string
 	line []byte
 }
 
@@ -165,7 +168,7 @@ func (w *logWriter) Write(p []byte) (int, error) {
 		line, after, ended := bytes.Cut(rest, []byte("\n"))
 		w.line = append(w.line, line[:min(len(line), maxLogLine-min(len(w.line), maxLogLine))]...)
 		if ended {
-			w.log.Debug("MCP server says", "text", string(w.line))
+			w.log.Debug("MCP server says", "text", w.hide(string(w.line)))
 			w.line = w.line[:0]
 		}
 		rest = after

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hotcell/hotcell/internal/clever"
+	"github.com/hotcell/hotcell/internal/wall"
 )
 
 // docs/tools.md has the bounds and the codes.
@@ -21,7 +22,9 @@ func TestDocumented(t *testing.T) {
 		fmt.Sprintf("At most %d skills may lie around such a call", opt.Depth),
 		fmt.Sprintf("one call may make %d of them", opt.Nested),
 		fmt.Sprintf("One call may use tools %d times", opt.Uses),
-		fmt.Sprintf("%d uses are under way at once, and %d more may wait", opt.AtOnce, opt.AtOnce*waiters),
+		fmt.Sprintf("%d uses are under way at once and the others wait", opt.AtOnce),
+		fmt.Sprintf("Of requests over HTTP %d are read at once", opt.AtOnce*desks),
+		fmt.Sprintf("A call is told of at most %d tools, with names of at most %d bytes", wall.MaxTools, wall.MaxToolName),
 		fmt.Sprintf("at most %d KiB each", maxArguments>>10),
 		fmt.Sprintf("at most %d KiB at once", maxRead>>10),
 		fmt.Sprintf("doesn't answer within %d s", int(connectTimeout.Seconds())),

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -273,6 +275,17 @@ func TestUsesAtOnceAreBounded(t *testing.T) {
 	if len(entered) != 0 {
 		t.Error("more than two are under way")
 	}
+	g.mu.Lock()
+	g.waiting-- // room for one that waits
+	g.mu.Unlock()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel() // arguments become twenty times as large when they are decoded: not while they wait
+	if got := told(g.Tool(gone, &wall.Tool{ID: "1", Name: "skill:b", Arguments: json.RawMessage("[1]")})); got != "tool_execution_failure: context canceled" {
+		t.Errorf("got %s", got)
+	}
+	g.mu.Lock()
+	g.waiting++
+	g.mu.Unlock()
 	close(hold)
 	all.Wait()
 	for range 2 + 2*waiters {
@@ -382,4 +395,40 @@ func TestDeniedUsesDoNotFillTheAudit(t *testing.T) {
 	if n := len(b.diary.lines()); n != 3+mostDenied {
 		t.Errorf("%d entries", n)
 	}
+}
+
+// A cell has far more connections than uses at once: what it sends through them waits outside, and so does what it doesn't read.
+func TestRequestsAtOnceAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{AtOnce: 1}, nil, "a", three)
+		g := b.grant(b.ask("a"))
+		var serving sync.WaitGroup
+		var held []net.Conn
+		for range desks {
+			ours, theirs := pipe()
+			serving.Go(func() { g.Serve(Port, theirs) })
+			held = append(held, ours)
+			if _, err := fmt.Fprintf(ours, "POST /v1/tools/time HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\n\r\n{", token); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		answered := make(chan int, 1)
+		go func() {
+			status, _, _ := send(g, "GET", "/v1/tools", token, "")
+			answered <- status
+		}()
+		synctest.Wait()
+		if len(answered) > 0 {
+			t.Errorf("one more was answered: %d", <-answered)
+		}
+		held[0].Close()
+		if status := <-answered; status != 200 {
+			t.Errorf("got %d", status)
+		}
+		for _, c := range held {
+			c.Close()
+		}
+		serving.Wait()
+	})
 }

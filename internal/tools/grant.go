@@ -31,6 +31,7 @@ type grant struct {
 	names  []string
 	byName map[string]tool
 	room   chan struct{} // holds one for each use that is under way
+	desk   chan struct{} // holds one for each request over HTTP, from its body to its answer's end
 
 	server *http.Server
 
@@ -133,13 +134,13 @@ func (g *grant) use(ctx context.Context, name string, arguments json.RawMessage)
 		failure := mapped(err, g.ask.Skill.Name, clip(name))
 		return nil, &failure // nothing is written: before its lease, a cell has no call that this could be about
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(call, cancel)()
+	own, cancel := context.WithCancelCause(call) // first of all, so that the call's end is the reason where both have ended
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
 	nth, err := g.count()
 	var data json.RawMessage
 	if err == nil {
-		data, err = g.pass(context.WithValue(ctx, leftKey{}, leftIn(call)), name, arguments)
+		data, err = g.pass(own, name, arguments)
 	}
 	entry := map[string]any{"tool": clip(name), "ms": time.Since(began).Milliseconds(), "code": "ok", "bytes": len(data)}
 	defer func() {
@@ -168,14 +169,14 @@ func (g *grant) pass(ctx context.Context, name string, arguments json.RawMessage
 	if def.Writes && !(g.ask.Policy.Writes && g.ask.Skill.Policy.Writes) {
 		return nil, denied(fmt.Errorf("%q writes, and the skill %q is read-only", name, g.ask.Skill.Name))
 	}
-	args, err := decodeArguments(arguments)
-	if err != nil {
-		return nil, invalid(err)
-	}
 	if err := g.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer func() { <-g.room }()
+	args, err := decodeArguments(arguments) // not while it waits: decoded, they are twenty times as large
+	if err != nil {
+		return nil, invalid(err)
+	}
 	data, err := t.use(ctx, g, args)
 	if err != nil {
 		return nil, err
@@ -202,6 +203,9 @@ func (g *grant) count() (nth int, err error) {
 	}
 	return g.uses, err
 }
+
+// desks is how many requests over HTTP are taken, for each use that may be under way. All others wait with their bodies unread.
+const desks = 3
 
 // waiters is how many uses may wait for room, for each that may be under way.
 const waiters = 8

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
@@ -40,8 +41,17 @@ type answer struct {
 }
 
 func (g *grant) handle(w http.ResponseWriter, r *http.Request) {
-	if err := g.known(r); err != nil {
+	call, err := g.known(r)
+	if err != nil {
 		refuse(w, mapped(err, g.ask.Skill.Name, ""))
+		return
+	}
+	select {
+	case g.desk <- struct{}{}:
+		defer func() { <-g.desk }()
+	case <-call.Done(): // the connection's own end is not seen before the body is read
+		return
+	case <-r.Context().Done():
 		return
 	}
 	name, one := strings.CutPrefix(r.URL.Path, pathTools+"/")
@@ -60,17 +70,17 @@ func (g *grant) handle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// known checks that the right is there, and that it is this cell's.
-func (g *grant) known(r *http.Request) error {
-	_, token, err := g.active()
+// known checks that the right is there, and that it is this cell's. The context ends with the right.
+func (g *grant) known(r *http.Request) (context.Context, error) {
+	call, token, err := g.active()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shown := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if token == "" || subtle.ConstantTimeCompare([]byte(shown), []byte(token)) != 1 {
-		return denied(fmt.Errorf("not this cell's token: send Authorization: Bearer $%s", wall.EnvToken))
+		return nil, denied(fmt.Errorf("not this cell's token: send Authorization: Bearer $%s", wall.EnvToken))
 	}
-	return nil
+	return call, nil
 }
 
 func (g *grant) post(w http.ResponseWriter, r *http.Request, name string) {

@@ -2,10 +2,12 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -135,5 +137,36 @@ func TestAHostWithoutNestedCalls(t *testing.T) {
 	want := "tool_activation_failure: activation of skill:b: this host runs no nested calls"
 	if got := tell(b.grant(b.ask("a")), "skill:b", ""); got != want {
 		t.Errorf("got %s", got)
+	}
+}
+
+// Why the call around it ended is the reason that a nested call has, whichever way it was asked for.
+func TestANestedCallKnowsWhyItEnds(t *testing.T) {
+	around := errors.New("the call around it")
+	for way, use := range map[string]func(g *grant){
+		"line": func(g *grant) { tell(g, "skill:b", "{}") },
+		"http": func(g *grant) { _, _, _ = send(g, "POST", "/v1/tools/skill:b", token, "{}") },
+	} {
+		entered, why := make(chan struct{}), make(chan error, 1)
+		b := newBench(t, Options{Calls: answers(map[string]func(context.Context, *a2e.CallRequest) *a2e.CallResponse{
+			"b": func(ctx context.Context, req *a2e.CallRequest) *a2e.CallResponse {
+				close(entered)
+				<-ctx.Done()
+				why <- context.Cause(ctx)
+				return success(req, 1)
+			},
+		})}, nil, "a", "tools: ['skill:b']\n", "b", "")
+		g := b.granted(b.ask("a"))
+		ctx, end := context.WithCancelCause(t.Context())
+		g.Activate(ctx, token)
+		var using sync.WaitGroup
+		using.Go(func() { use(g) })
+		<-entered
+		end(around)
+		if got := <-why; got != around {
+			t.Errorf("%s: %v", way, got)
+		}
+		g.Revoke()
+		using.Wait()
 	}
 }

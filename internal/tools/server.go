@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,8 +38,10 @@ type server struct {
 	failed   error              // why the last attempt failed
 	failedAt time.Time
 	tools    []*remote
-	listed   bool // tools was filled once
-	stale    bool // the list has changed while the attempt was under way
+	listed   bool              // tools was filled once
+	stale    bool              // the list has changed while it was asked for
+	listing  bool              // the tools of the connection are being listed again
+	hidden   *strings.Replacer // takes out what the last attempt gave the server
 }
 
 // attempt is one attempt to connect. Its fields are set before done is closed.
@@ -141,7 +144,7 @@ func (s *server) settle(session *mcp.ClientSession, list []*remote, err error) (
 	changed = s.replace(list)
 	s.tasks.Go(func() { s.watch(session) })
 	if stale {
-		s.again(session)
+		s.again()
 	}
 	return a, changed
 }
@@ -218,28 +221,40 @@ func (s *server) relist(session *mcp.ClientSession) {
 	case s.attempt != nil:
 		s.stale = true // what the attempt has listed may be old already
 	case s.session == session:
-		s.again(session)
+		s.again()
 	}
 }
 
-// again lists the tools of the current connection in the background. The caller holds mu.
-func (s *server) again(session *mcp.ClientSession) {
-	if s.base.Err() != nil {
-		return
+// again has the tools of the current connection listed in the background. The caller holds mu.
+func (s *server) again() {
+	switch {
+	case s.base.Err() != nil:
+	case s.listing: // one at a time, however often the server says so
+		s.stale = true
+	default:
+		s.listing = true
+		s.tasks.Go(s.refresh)
 	}
-	s.tasks.Go(func() {
+}
+
+// refresh lists the tools until nothing has changed meanwhile.
+func (s *server) refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for again := true; again && s.session != nil; again = s.stale {
+		session := s.session
+		s.stale = false
+		s.mu.Unlock()
 		list, err := s.list(session)
 		if err != nil {
-			s.log.Warn("tools not listed again", "error", scrub(err, []string{s.cfg.URL}, nil))
-			return
+			s.log.Warn("tools not listed again", "error", s.hide(scrub(err, []string{s.cfg.URL}, nil).Error()))
 		}
 		s.mu.Lock()
-		changed := s.session == session && s.replace(list)
-		s.mu.Unlock()
-		if changed {
+		if err == nil && s.session == session && s.replace(list) {
 			s.changed()
 		}
-	})
+	}
+	s.listing = false
 }
 
 // call uses a tool.
@@ -253,7 +268,7 @@ func (s *server) call(ctx context.Context, tool string, args map[string]any) (an
 	res, err := session.CallTool(limited, &mcp.CallToolParams{Name: tool, Arguments: args})
 	switch {
 	case err == nil:
-		return content(res)
+		return s.told(res)
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case limited.Err() != nil:
@@ -261,9 +276,9 @@ func (s *server) call(ctx context.Context, tool string, args map[string]any) (an
 	}
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) {
-		return nil, errors.New(cut(refused.Message, maxError))
+		return nil, errors.New(cut(s.hide(refused.Message), maxError))
 	}
-	s.log.Warn("MCP server lost in the middle of a use", "tool", tool, "error", scrub(err, append([]string{s.cfg.URL}, s.cfg.Command...), nil))
+	s.log.Warn("MCP server lost in the middle of a use", "tool", tool, "error", s.hide(scrub(err, append([]string{s.cfg.URL}, s.cfg.Command...), nil).Error()))
 	s.drop(session)
 	return nil, fmt.Errorf("the MCP server %q went away in the middle: what it did is not known", s.name)
 }

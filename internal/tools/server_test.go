@@ -42,6 +42,9 @@ func newTestServer() *testServer {
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Says it again.", Annotations: reads},
 		func(_ context.Context, _ *mcp.CallToolRequest, in echoIn) (*mcp.CallToolResult, map[string]any, error) {
+			if in.Text == "a number" {
+				return nil, map[string]any{"said": 1234567890}, nil
+			}
 			return nil, map[string]any{"said": in.Text}, nil
 		})
 	plain := func(name string, annotations *mcp.ToolAnnotations, f func(ctx context.Context) (*mcp.CallToolResult, error)) {
@@ -63,6 +66,9 @@ func newTestServer() *testServer {
 		slices.Sort(env)
 		dir, _ := os.Getwd()
 		return &mcp.CallToolResult{Content: text(strings.Join(append(env, dir), "\n"))}, nil
+	})
+	plain("quote", reads, func(context.Context) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{IsError: true, Content: text("not authorized: " + os.Getenv("LONG_KEY"))}, nil
 	})
 	plain("slow", reads, func(ctx context.Context) (*mcp.CallToolResult, error) {
 		select {
@@ -95,7 +101,7 @@ func program(t *testing.T) Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Server{Command: []string{self}, Env: map[string]string{envServer: "test:1", "API_KEY": "test:s3cret"}}
+	return Server{Command: []string{self}, Env: map[string]string{envServer: "test:1", "API_KEY": "test:s3cret", "LONG_KEY": `test:long-"s3cret"`, "ROOT": "test:/srv/reports", "PIN_TOKEN": "test:1234567890"}}
 }
 
 // inProcess serves a server over HTTP; the headers that it saw last are in the returned value.
@@ -118,13 +124,15 @@ func TestServerAsAProgram(t *testing.T) {
 	g := b.grant(b.ask("a"))
 	for _, tt := range [][3]string{
 		{"mcp:srv/echo", `{"text":"hi"}`, `{"said":"hi"}`},
+		{"mcp:srv/echo", `{"text":"a number"}`, `tool_execution_failure: the tool's answer holds what only its server may know`},
 		{"mcp:srv/echo", `{"text":1}`, `validation_error: arguments.text: expected string, got number`},
 		{"mcp:srv/echo", `{}`, `validation_error: arguments.text: required property is missing`},
 		{"mcp:srv/write", ``, `"one\ntwo"`},
 		{"mcp:srv/fail", ``, `tool_execution_failure: the disk is full`},
+		{"mcp:srv/quote", ``, `tool_execution_failure: not authorized: [redacted]`},
 		{"mcp:srv/image", ``, `{"content":[{"type":"image","mimeType":"image/png","data":"eA=="}]}`},
-		{"mcp:srv/gone", ``, `permission_denied: the skill "a" declares no tool "mcp:srv/gone": it has [mcp:srv/die mcp:srv/echo mcp:srv/env mcp:srv/fail mcp:srv/image mcp:srv/slow mcp:srv/write]`},
-		{"mcp:srv/env", ``, `"API_KEY=s3cret\nHOME=` + os.Getenv("HOME") + `\nHOTCELL_TEST_MCP=1\nLANG=C.UTF-8\nPATH=` + os.Getenv("PATH") + `\n/"`},
+		{"mcp:srv/gone", ``, `permission_denied: the skill "a" declares no tool "mcp:srv/gone": it has [mcp:srv/die mcp:srv/echo mcp:srv/env mcp:srv/fail mcp:srv/image mcp:srv/quote mcp:srv/slow mcp:srv/write]`},
+		{"mcp:srv/env", ``, `"API_KEY=s3cret\nHOME=` + os.Getenv("HOME") + `\nHOTCELL_TEST_MCP=1\nLANG=C.UTF-8\nLONG_KEY=[redacted]\nPATH=` + os.Getenv("PATH") + `\nPIN_TOKEN=[redacted]\nROOT=/srv/reports\n/"`},
 	} {
 		if got := tell(g, tt[0], tt[1]); got != tt[2] {
 			t.Errorf("%s %s\n got %s\nwant %s", tt[0], tt[1], got, tt[2])
@@ -274,6 +282,21 @@ func TestWhatOnlyTheServerKnows(t *testing.T) {
 	}
 }
 
+// SKILL.md names a server's tool without the server.
+func TestBareNames(t *testing.T) {
+	cfg, _ := inProcess(t, newTestServer())
+	b := newBench(t, Options{}, map[string]Server{"srv": cfg}, "good", "tools: ['mcp:srv/echo']\n")
+	if got := b.box.Named("echo"); !got.Open || got.Missing != "" {
+		t.Errorf("before anybody asked the server: %+v", got)
+	}
+	b.grant(b.ask("good"))
+	for name, missing := range map[string]bool{"echo": false, "time": false, "calculator": false, "gone": true, "srv": true, "mcp:srv/echo": true} {
+		if got := b.box.Named(name); (got.Missing != "") != missing || got.Open {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func TestBoxWords(t *testing.T) {
 	empty, one := NewBox(BoxOptions{}), NewBox(BoxOptions{Servers: map[string]Server{"srv": {URL: "http://127.0.0.1:1"}}})
 	defer empty.Close()
@@ -351,8 +374,47 @@ func TestMoreToolsThanACellTakes(t *testing.T) {
 	for b.box.Version() == before || len(b.box.Toolkit("mcp:srv").Tools) <= wall.MaxTools {
 		yield()
 	}
-	const want = `skill "a" is blocked: it has 135 tools, and a call can be told of 128: name those that it needs under tools`
+	const want = `skill "a" is blocked: it has 136 tools, and a call can be told of 128: name those that it needs under tools`
 	if e := refusal(t, b, "a"); e.Message != want || e.Reason() != a2e.ReasonBlocked {
 		t.Errorf("%v", e)
+	}
+}
+
+// A server that tells again and again that its list has changed is asked one thing at a time.
+func TestAFloodOfChanges(t *testing.T) {
+	s := newTestServer()
+	var asked atomic.Int64
+	hold := make(chan struct{})
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" && asked.Add(1) > 1 {
+				<-hold
+			}
+			return next(ctx, method, req)
+		}
+	})
+	cfg, _ := inProcess(t, s)
+	b := newBench(t, Options{}, map[string]Server{"srv": cfg}, "a", useMCP)
+	b.granted(b.ask("a"))
+	srv := b.box.servers["srv"]
+	session, err := srv.ready(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.relist(session)
+	for asked.Load() < 2 {
+		yield()
+	}
+	for range 200 {
+		srv.relist(session)
+	}
+	close(hold)
+	for listing := true; listing; yield() {
+		srv.mu.Lock()
+		listing = srv.listing
+		srv.mu.Unlock()
+	}
+	if n := asked.Load(); n != 3 { // at the start, for the first change, and for all that came meanwhile
+		t.Errorf("it was asked %d times", n)
 	}
 }

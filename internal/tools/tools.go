@@ -73,7 +73,7 @@ func (t *Tools) Grant(ask service.Ask) (service.Grant, error) {
 	if len(ask.Skill.ToolNames)+len(ask.Skill.ToolkitNames) == 0 {
 		return nil, nil
 	}
-	g := &grant{tools: t, ask: ask, byName: map[string]tool{}, room: make(chan struct{}, t.opt.AtOnce)}
+	g := &grant{tools: t, ask: ask, byName: map[string]tool{}, room: make(chan struct{}, t.opt.AtOnce), desk: make(chan struct{}, desks*t.opt.AtOnce)}
 	for _, name := range ask.Skill.ToolNames {
 		if err := t.add(g, name, "tools"); err != nil {
 			return nil, err

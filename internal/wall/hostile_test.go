@@ -112,10 +112,11 @@ func TestLinesThatBreakTheTunnel(t *testing.T) {
 		{"a negative id", []string{`{"type":"cell/credit","id":-1,"n":1}`}, "id: expected an integer"},
 		{"the other end's own word", []string{`{"type":"cell/close","id":0,"error":"enough"}`}, "enough"},
 		{"another line", []string{`{"type":"cell/exit"}`}, "none of the tunnel's"},
+		{"one stream after another", []string{open(1, "a"), closeOne, open(2, "b"), open(3, "a"), open(4, "a")}, "3 streams were opened, which is the most"},
 		{"over the budget", []string{open(1, "a"), data(1, 9000)}, "budget of 10000 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tun, h := lone(t, TunnelOptions{Ports: []string{"a"}, Bytes: 10_000})
+			tun, h := lone(t, TunnelOptions{Ports: []string{"a"}, Bytes: 10_000, Total: 3})
 			if strings.Contains(tt.want, "65536") {
 				tun.opts.Bytes = 0
 			}

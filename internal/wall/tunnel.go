@@ -30,6 +30,7 @@ type TunnelOptions struct {
 	Dials   bool     // this end opens streams, as a cell does, and accepts none
 	Ports   []string // where this end accepts: the ports that may be opened
 	Streams int      // at a time, each of which may hold [Window] bytes that nobody has read yet; 0: 128
+	Total   int      // streams that the other end opens in all, refused ones too: each costs more than its lines; 0: no bound
 	Bytes   int64    // of all lines in both directions, where base64 counts as it stands; 0: no bound
 }
 
@@ -44,6 +45,7 @@ type Tunnel struct {
 	accepting sync.Cond
 	streams   map[uint64]*Conn // an accepted stream stays until its owner has closed it and the other end has been told
 	last      uint64           // the highest id that was opened
+	opens     int              // by the other end
 	waiting   []*Conn          // opened and not accepted yet
 	left      int64            // of opts.Bytes
 	err       error            // why the tunnel is closed
@@ -254,6 +256,9 @@ func (t *Tunnel) opened(o Open) error {
 		return errors.New("this end of the tunnel accepts no streams")
 	case o.ID <= t.last:
 		return fmt.Errorf("stream %d is opened after stream %d: ids must rise", o.ID, t.last)
+	}
+	if t.opens++; t.opts.Total > 0 && t.opens > t.opts.Total {
+		return fmt.Errorf("%d streams were opened, which is the most", t.opts.Total)
 	}
 	t.last = o.ID
 	reason := ""

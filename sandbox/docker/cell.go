@@ -60,10 +60,13 @@ func newCell(d *Driver, id, name string, group *cgroup.Group) *cell {
 // ID returns the container's id.
 func (c *cell) ID() string { return c.id }
 
+// takes is a part of what the buffers of a socket hold, whether the engine reads or not.
+const takes = 16 << 10
+
 // Stdio returns the streams. Stdout and Stderr are io.Closers too: closing one drops the rest of it, so that the other
 // goes on. Stdin can be written as soon as Start has returned.
 func (c *cell) Stdio() sandbox.Stdio {
-	return sandbox.Stdio{Stdin: (*input)(c), Stdout: c.stdout, Stderr: c.stderr}
+	return sandbox.Stdio{Stdin: (*input)(c), Stdout: c.stdout, Stderr: c.stderr, Takes: takes}
 }
 
 // settle records how the cell ended. The first call counts.

@@ -31,6 +31,7 @@ type cell struct {
 	pidfd     *os.File // of the first process, while it is not reaped
 	pid       int
 	orphans   []int              // children of this process that the runtime left beside the first one
+	lost      []process          // what a runtime that was killed had started
 	abort     context.CancelFunc // ends a start
 
 	stdout, stderr *output
@@ -102,6 +103,9 @@ func (c *cell) Wait(ctx context.Context) (sandbox.Exit, error) {
 	}
 }
 
+// takes is the least that a pipe holds: one page, where its user has many pipes already.
+const takes = 4 << 10
+
 // Stdio returns the streams. Stdout and Stderr are io.Closers too: closing one drops the rest of it, and a cell that goes
 // on writing there gets an error. Stdin can be written as soon as Start has returned.
 func (c *cell) Stdio() sandbox.Stdio {
@@ -109,6 +113,7 @@ func (c *cell) Stdio() sandbox.Stdio {
 		Stdin:  (*input)(c),
 		Stdout: c.stdout,
 		Stderr: c.stderr,
+		Takes:  takes,
 	}
 }
 

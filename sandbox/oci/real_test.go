@@ -113,7 +113,7 @@ func TestOCI(t *testing.T) {
 	r := newReal(t)
 	for name, test := range map[string]func(*testing.T){
 		"SharedRoot": r.sharedRoot, "LeftBehind": r.leftBehind, "LimitsUnset": r.limitsUnset, "NotExecutable": r.notExecutable,
-		"StuckOutput": r.stuckOutput, "Witness": r.witness, "KilledStarting": r.killedStarting, "TreeInUse": r.treeInUse, "DeadSupervisor": r.deadSupervisor,
+		"StuckOutput": r.stuckOutput, "Witness": r.witness, "KilledStarting": r.killedStarting, "TreeInUse": r.treeInUse, "GivenUp": r.givenUp, "DeadSupervisor": r.deadSupervisor,
 		"Conformance": r.conformance,
 	} {
 		t.Run(name, test)

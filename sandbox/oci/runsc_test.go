@@ -11,7 +11,7 @@ func TestRunsc(t *testing.T) {
 	r := newReal(t)
 	r.runtime = "runsc"
 	for name, test := range map[string]func(*testing.T){
-		"LeftBehind": r.leftBehind, "StuckOutput": r.stuckOutput, "Conformance": r.conformance,
+		"LeftBehind": r.leftBehind, "StuckOutput": r.stuckOutput, "GivenUp": r.givenUp, "Conformance": r.conformance,
 	} {
 		t.Run(name, test)
 	}
@@ -23,7 +23,7 @@ func TestCrun(t *testing.T) {
 	r.runtime = "crun"
 	for name, test := range map[string]func(*testing.T){
 		"SharedRoot": r.sharedRoot, "LeftBehind": r.leftBehind, "LimitsUnset": r.limitsUnset, "StuckOutput": r.stuckOutput,
-		"Conformance": r.conformance,
+		"GivenUp": r.givenUp, "Conformance": r.conformance,
 	} {
 		t.Run(name, test)
 	}

@@ -119,6 +119,7 @@ func (p program) command(ctx context.Context, c *cell, args ...string) *exec.Cmd
 	cmd := exec.CommandContext(ctx, p.path, append(global, args...)...)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	cmd.Dir = string(c.dir)
+	cmd.Cancel = func() error { c.mourn(killLineage(cmd.Process.Pid)); return nil }
 	cmd.WaitDelay = time.Second
 	return cmd
 }

@@ -101,7 +101,7 @@ func (c *cell) start(ctx context.Context) error {
 func (c *cell) create(ctx context.Context, stdio [3]*os.File) error {
 	cmd := c.program.command(ctx, c, "create", "--bundle", string(c.dir), "--pid-file", c.dir.pid(), c.id)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdio[0], stdio[1], stdio[2]
-	cmd.SysProcAttr = ownSession()
+	cmd.SysProcAttr = ownGroup()
 	err := cmd.Run()
 	switch {
 	case err == nil:
@@ -153,7 +153,7 @@ func (c *cell) release(ctx context.Context) error {
 		return c.unblock(ctx)
 	}
 	cmd := c.program.command(ctx, c, "start", c.id)
-	cmd.SysProcAttr = ownSession()
+	cmd.SysProcAttr = ownGroup()
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("start cell %s: %w", c.name, context.Cause(ctx))
@@ -208,5 +208,6 @@ func (c *cell) unblock(ctx context.Context) error {
 	return nil
 }
 
-// ownSession keeps a terminal's signals from a runtime and its cells.
-func ownSession() *unix.SysProcAttr { return &unix.SysProcAttr{Setsid: true} }
+// ownGroup keeps a terminal's signals from a runtime and its cells. A session would do so too, but kernels that share the
+// processor out by sessions (sched_autogroup) let a new one wait for its first turn behind all others of a busy host.
+func ownGroup() *unix.SysProcAttr { return &unix.SysProcAttr{Setpgid: true} }

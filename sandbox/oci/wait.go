@@ -163,9 +163,11 @@ func (c *cell) findOrphans() {
 // theirs.
 func (c *cell) reapOrphans() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, pid := range c.orphans {
+	orphans, lost := c.orphans, c.lost
+	c.orphans, c.lost = nil, nil
+	c.mu.Unlock()
+	for _, pid := range orphans {
 		_, _ = unix.Wait4(pid, nil, 0, nil)
 	}
-	c.orphans = nil
+	bury(lost)
 }

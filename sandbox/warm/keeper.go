@@ -75,7 +75,7 @@ func (p *pool) tidy(now time.Time) {
 			delete(p.shelves, key)
 		}
 	}
-	for !p.room(0) {
+	for !p.room(-p.leaving.memory) {
 		s := p.least(now, nil)
 		if s == nil {
 			return
@@ -112,7 +112,7 @@ func (p *pool) next(now time.Time) *shelf {
 	if best == nil || p.room(best.memory) && p.waiting < p.opts.Max {
 		return best
 	}
-	if victim := p.least(now, best); victim != nil && p.waiting >= p.opts.Max {
+	if victim := p.least(now, best); victim != nil && p.waiting-p.leaving.cells >= p.opts.Max {
 		p.take(victim)
 	}
 	return nil
@@ -233,9 +233,11 @@ func (p *pool) know(name string, release func()) func() {
 }
 
 // retire destroys a member that no call had, in the background. One that will not die keeps its place, and is tried again
-// until the pool is drained; then it is the reaper's.
+// until the pool is drained; then it is the reaper's. The caller holds mu.
 func (p *pool) retire(m *member) {
+	p.leaving.count(1, m.memory)
 	p.work.Go(func() {
+		stays := sync.OnceFunc(func() { p.leaving.count(-1, -m.memory) })
 		for wait := look; ; wait = min(2*wait, 30*time.Second) {
 			ctx, cancel := context.WithTimeout(context.Background(), goTime)
 			err := m.Destroy(ctx)
@@ -244,6 +246,9 @@ func (p *pool) retire(m *member) {
 				break
 			}
 			p.opts.Log.Warn("a cell that waited will not die", "cell", m.name, "error", err)
+			p.mu.Lock()
+			stays()
+			p.mu.Unlock()
 			select {
 			case <-time.After(wait):
 			case <-p.ctx.Done():
@@ -252,6 +257,7 @@ func (p *pool) retire(m *member) {
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		stays()
 		p.count(-1, -m.memory)
 		p.signal()
 	})

@@ -107,12 +107,15 @@ func (m *member) lease() bool {
 	return m.stdout.pass(first) && m.stderr.pass(nil)
 }
 
+// Waited implements [sandbox.Waited].
+func (m *member) Waited() string { return m.name }
+
 // Start does nothing: the cell has started.
 func (m *member) Start(ctx context.Context) error { return ctx.Err() }
 
 // Stdio returns the streams from the lease on. The first line of Stdout is the cell's ready line.
 func (m *member) Stdio() sandbox.Stdio {
-	return sandbox.Stdio{Stdin: m.stdin.Stdin, Stdout: m.stdout, Stderr: m.stderr}
+	return sandbox.Stdio{Stdin: m.stdin.Stdin, Stdout: m.stdout, Stderr: m.stderr, Takes: m.stdin.Takes}
 }
 
 // Destroy destroys the cell and then gives back what it held.

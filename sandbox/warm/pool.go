@@ -23,11 +23,23 @@ type pool struct {
 	names    map[string]bool // of cells from before their creation until they are destroyed, by calls too
 	waiting  int             // cells that wait, start, or will not die
 	memory   int64           // of these, by their limits
+	leaving  leaving         // those of them that are being destroyed
 	coming   int             // cells that are started, and not ready yet
 	cold     int             // calls that start a cell of their own
 	leases   leases          // the latest ones
 	keeping  bool            // the keeper runs
 	draining bool
+}
+
+// leaving is what will be free in a moment.
+type leaving struct {
+	cells  int
+	memory int64
+}
+
+func (l *leaving) count(cells int, memory int64) {
+	l.cells += cells
+	l.memory += memory
 }
 
 func newPool(inner sandbox.Driver, opts Options) *pool {

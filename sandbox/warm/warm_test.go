@@ -142,6 +142,9 @@ func (b *bench) close() {
 	if b.held != 0 {
 		b.t.Errorf("%d user ids are not given back", b.held)
 	}
+	if l := b.warm.pool.leaving; l.cells != 0 || l.memory != 0 {
+		b.t.Errorf("the pool still counts %d cells and %d bytes that leave", l.cells, l.memory)
+	}
 	if n := len(b.warm.pool.names); n != 0 || b.warm.pool.waiting != 0 || b.warm.pool.memory != 0 {
 		b.t.Errorf("the pool still knows %d cells, counts %d and %d bytes", n, b.warm.pool.waiting, b.warm.pool.memory)
 	}
@@ -386,6 +389,12 @@ func TestCallsInFlightComeFirst(t *testing.T) {
 		time.Sleep(time.Second)
 		if n := b.waiting(); n != 2 {
 			t.Errorf("%d cells wait, and there is room for 2", n)
+		}
+		made := b.fake.Stats().Created
+		room.Store(1)
+		time.Sleep(5 * time.Second)
+		if n, more := b.waiting(), b.fake.Stats().Created-made; n != 1 || more != 0 {
+			t.Errorf("%d cells wait and %d were made since, and there is room for the one of those that were there", n, more)
 		}
 		room.Store(0)
 		time.Sleep(2 * time.Second)

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
@@ -103,7 +104,11 @@ func (c *anthropicChat) take(m *anthropic.Message) *reply {
 		r.end, r.detail = declined, m.StopDetails.Explanation
 	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence, anthropic.StopReasonToolUse, anthropic.StopReasonPauseTurn:
 	}
-	if len(m.Content) > 0 { // an empty message is refused when it is sent again
+	// What is empty is refused when it is sent again.
+	m.Content = slices.DeleteFunc(m.Content, func(b anthropic.ContentBlockUnion) bool {
+		return b.Type == "text" && strings.TrimSpace(b.Text) == ""
+	})
+	if len(m.Content) > 0 {
 		c.params.Messages = append(c.params.Messages, m.ToParam())
 	}
 	return r

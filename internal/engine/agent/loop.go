@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -61,6 +60,8 @@ func (l *loop) run(ctx context.Context) error {
 func (l *loop) finish(r *reply) (faults []string, err error) {
 	text := strings.TrimSpace(r.text)
 	switch {
+	case text == "" && r.end == cutShort:
+		return nil, engine.Failf(codeEmpty, "the model said nothing before it reached the most tokens that it may say: raise max_tokens in its settings, or ask for less")
 	case text == "":
 		return nil, engine.Failf(codeEmpty, "the model said nothing")
 	case l.shape == nil:
@@ -99,30 +100,44 @@ func (l *loop) use(ctx context.Context, turn int, r *reply) []result {
 	return results
 }
 
-// tell writes a turn down, clipped. The supervisor finds it by its first word and copies it into the audit.
+// tell writes a turn down, clipped: as JSON it has to fit in one event.
 func (l *loop) tell(turn int, r *reply, results []result) {
-	type used struct {
-		Tool      string `json:"tool"`
-		Arguments string `json:"arguments"`
-		Answer    string `json:"answer,omitempty"`
-		Failed    bool   `json:"failed,omitempty"`
-	}
-	record := struct {
-		Turn  int    `json:"turn"`
-		Text  string `json:"text,omitempty"`
-		Tools []used `json:"tools,omitempty"`
-	}{Turn: turn, Text: engine.Clip(r.text, 2048)}
-	for i, c := range r.calls[:min(len(r.calls), 16)] {
-		u := used{Tool: engine.OneLine(c.name, 80), Arguments: engine.Clip(c.arguments, 512)}
-		if i < len(results) {
-			u.Answer, u.Failed = engine.Clip(results[i].content, 512), results[i].failed
+	for most := 2048; most > 0; most /= 2 {
+		text, err := engine.Marshal(recordOf(turn, r, results, most))
+		if err == nil && len(text) < engine.MaxText-len(turnMark) {
+			l.voice.Log("debug", turnMark+string(text))
+			return
 		}
-		record.Tools = append(record.Tools, u)
 	}
-	text, err := json.Marshal(record)
-	if err == nil {
-		l.voice.Log("debug", "turn "+string(text))
+}
+
+const turnMark = "turn "
+
+// record is a turn as it is written down.
+type record struct {
+	Turn  int    `json:"turn"`
+	Text  string `json:"text,omitempty"`
+	Tools []used `json:"tools,omitempty"`
+}
+
+type used struct {
+	Tool      string `json:"tool"`
+	Arguments string `json:"arguments"`
+	Answer    string `json:"answer,omitempty"`
+	Failed    bool   `json:"failed,omitempty"`
+}
+
+// recordOf clips the text to so many bytes, and what belongs to a tool to a quarter.
+func recordOf(turn int, r *reply, results []result, most int) record {
+	rec := record{Turn: turn, Text: engine.Clip(r.text, most)}
+	for i, c := range r.calls[:min(len(r.calls), 16)] {
+		u := used{Tool: engine.OneLine(c.name, 80), Arguments: engine.Clip(c.arguments, most/4)}
+		if i < len(results) {
+			u.Answer, u.Failed = engine.Clip(results[i].content, most/4), results[i].failed
+		}
+		rec.Tools = append(rec.Tools, u)
 	}
+	return rec
 }
 
 // pct is how far the loop is; a run that ends early jumps to its end.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/hotcell/hotcell/internal/wall"
@@ -53,6 +54,7 @@ func (o *openAI) reply(ctx context.Context, said func(string)) (*reply, error) {
 	var all openai.ChatCompletionAccumulator
 	for stream.Next() {
 		chunk := stream.Current()
+		chunk.ID = "" // not everybody who is compatible gives all pieces the same
 		if !all.AddChunk(chunk) {
 			return nil, garbled("a piece of the answer doesn't fit the pieces before it")
 		}
@@ -67,6 +69,7 @@ func (o *openAI) reply(ctx context.Context, said func(string)) (*reply, error) {
 		return nil, garbled("the answer ended before it was complete")
 	}
 	choice := all.Choices[0]
+	choice.Message.ToolCalls = o.completed(choice.Message.ToolCalls)
 	o.add(choice.Message.ToParam())
 	r := &reply{text: choice.Message.Content}
 	for _, c := range choice.Message.ToolCalls {
@@ -81,4 +84,20 @@ func (o *openAI) reply(ctx context.Context, said func(string)) (*reply, error) {
 		r.end = cutShort
 	}
 	return r, nil
+}
+
+// completed adds what those who are compatible leave out of the wish for a tool, and nobody takes back without.
+func (o *openAI) completed(calls []openai.ChatCompletionMessageToolCallUnion) (whole []openai.ChatCompletionMessageToolCallUnion) {
+	for i, c := range calls {
+		if c.Type == "" {
+			c.Type = "function"
+		}
+		if c.ID == "" {
+			c.ID = fmt.Sprintf("call_%d_%d", len(o.params.Messages), i)
+		}
+		if c.Function.Name != "" { // or it is only a gap in their numbers
+			whole = append(whole, c)
+		}
+	}
+	return whole
 }

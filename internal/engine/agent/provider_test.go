@@ -19,6 +19,7 @@ type turn struct {
 	status int    // with body: an error instead
 	body   string
 	broken string // an error in the middle of the stream, or "cut"
+	odd    bool   // OpenAI: each piece has an id of its own, and tools neither type nor id; Anthropic: it begins with an empty text
 }
 
 type call struct{ name, arguments string }
@@ -90,8 +91,12 @@ func pieces(s string) []string {
 }
 
 func sayOpenAI(w io.Writer, t turn) {
+	id := "c"
 	chunk := func(delta map[string]any, finish any) {
-		b, _ := json.Marshal(map[string]any{"id": "c", "object": "chat.completion.chunk", "model": "m", "created": 1,
+		if t.odd {
+			id += "c"
+		}
+		b, _ := json.Marshal(map[string]any{"id": id, "object": "chat.completion.chunk", "model": "m", "created": 1,
 			"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}}})
 		fmt.Fprintf(w, "data: %s\n\n", b)
 	}
@@ -102,7 +107,12 @@ func sayOpenAI(w io.Writer, t turn) {
 		}
 	}
 	for i, c := range t.calls {
-		chunk(map[string]any{"tool_calls": []any{map[string]any{"index": i, "id": fmt.Sprintf("call_%d", i), "type": "function", "function": map[string]any{"name": c.name, "arguments": ""}}}}, nil)
+		tool := map[string]any{"index": i, "id": fmt.Sprintf("call_%d", i), "type": "function", "function": map[string]any{"name": c.name, "arguments": ""}}
+		if t.odd {
+			delete(tool, "type")
+			delete(tool, "id")
+		}
+		chunk(map[string]any{"tool_calls": []any{tool}}, nil)
 		for _, s := range pieces(c.arguments) {
 			chunk(map[string]any{"tool_calls": []any{map[string]any{"index": i, "function": map[string]any{"arguments": s}}}}, nil)
 		}
@@ -142,6 +152,9 @@ func sayAnthropic(w io.Writer, t turn) {
 		}
 		event("content_block_stop", map[string]any{"index": index})
 		index++
+	}
+	if t.odd {
+		block(map[string]any{"type": "text", "text": ""}, nil)
 	}
 	if t.text != "" {
 		var deltas []map[string]any

@@ -206,6 +206,7 @@ func TestFailures(t *testing.T) {
 	}{
 		"too many turns": {[]turn{use, use, use, use}, "", "the model still wanted to use tools after 3 turns: raise max_turns, or ask for less", "max_turns_exceeded", true},
 		"nothing":        {[]turn{{}}, "", "the model said nothing", "empty_answer", false},
+		"cut":            {[]turn{{stop: "length"}}, "", "the model said nothing before it reached the most tokens that it may say: raise max_tokens in its settings, or ask for less", "empty_answer", false},
 		"declined":       {[]turn{{text: "Sorry.", stop: "refusal"}}, "the model declined: I would rather not.", "the model declined: Sorry.", "model_refused", true},
 		"401":            {[]turn{{status: 401, body: `{"error":{"message":"bad key"}}`}}, "", "the model's provider answered Unauthorized: bad key", "model_unauthorized", true},
 		"budget":         {[]turn{{status: 403, body: `{"error":{"message":"the call's tokens are used up","code":"budget_exceeded"}}`}}, "", "the model's provider answered Forbidden: the call's tokens are used up", "budget_exceeded", true},
@@ -317,6 +318,46 @@ func TestCutShort(t *testing.T) {
 		if heard := p.heard(1); !strings.Contains(heard, "not run: your message was cut") {
 			t.Errorf("%s: it heard %s", kind, heard)
 		}
+	}
+}
+
+// Some who are compatible give each piece of a stream an id of its own and tools neither type nor id, and Anthropic refuses an empty text that it said
+// itself.
+func TestOddStreams(t *testing.T) {
+	for _, kind := range kinds {
+		p := newProvider(t, kind, turn{calls: []call{{"clock", `{"n":1}`}}, odd: true}, turn{text: "done", odd: true})
+		r := newRig(t, p)
+		r.gate(t, "clock")
+		if s := r.run(t.Context(), t); !s.ok || string(s.result.Data) != `"done"` {
+			t.Errorf("%s: got %+v", kind, s.result)
+		}
+		if heard := p.heard(1); strings.Contains(heard, `"text":""`) || strings.Contains(heard, "null") || !strings.Contains(heard, `"name":"clock"`) || !strings.Contains(heard, `{\"got\":{\"n\":1}}`) {
+			t.Errorf("%s: it heard %s", kind, heard)
+		}
+	}
+}
+
+// A turn is written down whole, whatever it is about: as a text with many characters that JSON escapes, too.
+func TestTheTranscriptIsJSON(t *testing.T) {
+	calls := make([]call, 20)
+	for i := range calls {
+		calls[i] = call{"clock", `{"n":"` + strings.Repeat("<&>", 200) + `"}`}
+	}
+	p := newProvider(t, "openai", turn{text: strings.Repeat("<a>&\x01", 1000), calls: calls}, turn{text: "done"})
+	r := newRig(t, p)
+	r.gate(t, "clock")
+	s := r.run(t.Context(), t)
+	turns := 0
+	for _, e := range s.events {
+		if record, ok := strings.CutPrefix(e, "log turn "); ok {
+			turns++
+			if !json.Valid([]byte(record)) {
+				t.Errorf("%d bytes that are no JSON: ...%s", len(record), record[len(record)-80:])
+			}
+		}
+	}
+	if turns != 2 {
+		t.Errorf("%d turns are written down: %q", turns, s.events)
 	}
 }
 

@@ -62,7 +62,7 @@ var (
 // thrown says what a script threw and where. An error's own code and retryable go with it.
 func (s *script) thrown(value sobek.Value, stack []sobek.StackFrame) (f *engine.Failure) {
 	var ex *sobek.Exception
-	if err, ok := value.Export().(error); ok && errors.As(err, &ex) && ex.Value() != nil { // by a module's top level
+	if err, ok := exported[error](value); ok && errors.As(err, &ex) && ex.Value() != nil { // by a module's top level
 		value, stack = ex.Value(), ex.Stack()
 	}
 	f = &engine.Failure{Code: codeException, Message: "the script threw something that can't be read"}
@@ -84,7 +84,7 @@ func (s *script) thrown(value sobek.Value, stack []sobek.StackFrame) (f *engine.
 			if code := o.Get("code"); code != nil && word.MatchString(code.String()) {
 				f.Code = code.String()
 			}
-			if again := o.Get("retryable"); again != nil && again.ExportType() != nil && again.Export() == false {
+			if again := o.Get("retryable"); again != nil && refused(again) {
 				f.Final = true
 			}
 		}
@@ -94,6 +94,12 @@ func (s *script) thrown(value sobek.Value, stack []sobek.StackFrame) (f *engine.
 		s.voice.Log("warning", "what the script threw threw itself while it was read")
 	}
 	return f
+}
+
+// refused reports whether a value is false itself.
+func refused(value sobek.Value) bool {
+	yes, ok := exported[bool](value)
+	return ok && !yes
 }
 
 // frames are the lines of a stack that are the script's.

@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/grafana/sobek"
 	"github.com/hotcell/hotcell/internal/engine"
@@ -24,7 +26,7 @@ const (
 type fetcher struct {
 	cfg       *engine.Config
 	transport *http.Transport
-	open      []io.Closer // the bodies of answers; the script's goroutine's alone
+	open      []*response // that nobody has read yet; the script's goroutine's alone
 }
 
 func newFetcher(cfg *engine.Config) *fetcher {
@@ -34,8 +36,8 @@ func newFetcher(cfg *engine.Config) *fetcher {
 }
 
 func (f *fetcher) close() {
-	for _, body := range f.open {
-		_ = body.Close() // whoever wanted it is gone
+	for _, resp := range f.open {
+		resp.close() // whoever wanted it is gone
 	}
 	f.transport.CloseIdleConnections()
 }
@@ -87,6 +89,9 @@ type response struct {
 	redirected bool
 	headers    [][]string
 	body       io.ReadCloser
+
+	over    atomic.Bool // nothing more comes of it, or is wanted
+	dropped atomic.Bool // for the answers that came later
 }
 
 func (f *fetcher) do(ctx context.Context, r request) (*response, error) {
@@ -160,9 +165,36 @@ func (s *script) fetchNative(call sobek.FunctionCall) sobek.Value {
 	})
 }
 
-// answer is a response as the prelude wants it: what is known of it, and two functions that read its body, once.
+// maxOpen is how many answers wait to be read. Each has a connection, of which a cell has few.
+const maxOpen = 150
+
+// keep notes an answer whose body nobody has read yet. Where there are too many the oldest is given up.
+func (f *fetcher) keep(resp *response) {
+	f.open = slices.DeleteFunc(f.open, func(r *response) bool { return r.over.Load() })
+	if len(f.open) >= maxOpen {
+		f.open[0].dropped.Store(true)
+		f.open[0].close()
+		f.open = f.open[1:]
+	}
+	f.open = append(f.open, resp)
+}
+
+func (r *response) close() {
+	r.over.Store(true)
+	_ = r.body.Close() // read only
+}
+
+// broken says why no more can be read.
+func (r *response) broken(err error) error {
+	if r.dropped.Load() {
+		return fmt.Errorf("the answer was given up: its body was not read before %d others waited too", maxOpen)
+	}
+	return fmt.Errorf("the answer broke off: %w", err)
+}
+
+// answer is a response as the prelude wants it: what is known of it, and functions that read its body, once, or don't want it.
 func (s *script) answer(resp *response) sobek.Value {
-	s.fetch.open = append(s.fetch.open, resp.body)
+	s.fetch.keep(resp)
 	var reading sync.Mutex
 	read := func(take func() ([]byte, error)) func(sobek.FunctionCall) sobek.Value {
 		return func(sobek.FunctionCall) sobek.Value {
@@ -179,16 +211,17 @@ func (s *script) answer(resp *response) sobek.Value {
 	}
 	return s.rt.ToValue(map[string]any{
 		"status": resp.status, "statusText": resp.statusText, "url": resp.url, "redirected": resp.redirected, "headers": resp.headers,
-		"all": read(resp.all), "piece": read(resp.piece),
+		"all": read(resp.all), "piece": read(resp.piece), "cancel": resp.close,
 	})
 }
 
 // all reads the whole body.
 func (r *response) all() ([]byte, error) {
+	defer r.close()
 	data, err := io.ReadAll(io.LimitReader(r.body, maxBody+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the answer broke off: %w", err)
+		return nil, r.broken(err)
 	case len(data) > maxBody:
 		return nil, fmt.Errorf("the answer is longer than %d MiB", maxBody>>20)
 	}
@@ -204,9 +237,11 @@ func (r *response) piece() ([]byte, error) {
 		case n > 0:
 			return data[:n], nil
 		case errors.Is(err, io.EOF):
+			r.close()
 			return nil, io.EOF
 		case err != nil:
-			return nil, fmt.Errorf("the answer broke off: %w", err)
+			r.close()
+			return nil, r.broken(err)
 		}
 	}
 }

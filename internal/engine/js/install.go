@@ -21,6 +21,7 @@ var prelude string
 func (s *script) install() error {
 	s.json = newJSON(s.rt)
 	natives := map[string]any{
+		"tooDeep":   tooDeep,
 		"log":       func(level, message string) { s.voice.Log(level, message) },
 		"fetch":     s.fetchNative,
 		"timer":     s.timer,

@@ -126,8 +126,7 @@ func jsonModule(name string, text []byte) ([]byte, error) {
 
 // resolve is what an import statement names.
 func (m *modules) resolve(referrer any, specifier string) (sobek.ModuleRecord, error) {
-	record, _ := referrer.(sobek.ModuleRecord)
-	from := m.names[record]
+	from := m.importer(referrer)
 	name, err := locate(from, specifier)
 	if err != nil {
 		return nil, err
@@ -140,6 +139,19 @@ func (m *modules) resolve(referrer any, specifier string) (sobek.ModuleRecord, e
 		return nil, engine.Finalf(codeImport, "%s imports %s, which is CommonJS: write it with export", from, name)
 	}
 	return src.record, nil
+}
+
+// importer is the file that imports. Within CommonJS the runtime does not say which, but where the script is.
+func (m *modules) importer(referrer any) string {
+	if record, ok := referrer.(sobek.ModuleRecord); ok {
+		return m.names[record]
+	}
+	for _, frame := range m.rt.CaptureCallStack(0, nil) {
+		if m.known[frame.SrcName()] != nil {
+			return frame.SrcName()
+		}
+	}
+	return ""
 }
 
 // locate is the name in the bundle of what a file imports.

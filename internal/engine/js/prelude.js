@@ -10,7 +10,26 @@
     });
   };
 
+  // The runtime's own recurses, and no error can be made of a stack that has no end.
+  const parseJSON = JSON.parse;
+  const guarded = {
+    parse(text, reviver) {
+      const json = String(text);
+      if (json.length > 10000 && native.tooDeep(json)) throw new RangeError("JSON.parse: the text nests too deep");
+      return parseJSON(json, reviver);
+    },
+  };
+  Object.defineProperty(JSON, "parse", { value: guarded.parse, configurable: true, writable: true, enumerable: false });
+
+  // What is shown may have code of its own, which may throw.
   const show = (value) => {
+    try {
+      return shown(value);
+    } catch {
+      return `[${typeof value} that can't be shown]`;
+    }
+  };
+  const shown = (value) => {
     if (typeof value === "string") return value;
     if (value instanceof Error) return value.stack || String(value);
     if (typeof value !== "object" || value === null) return typeof value === "bigint" ? `${value}n` : String(value);
@@ -40,6 +59,23 @@
   const begun = Date.now();
   global.performance = { now: () => Date.now() - begun, timeOrigin: begun };
   global.process = Object.freeze({ env: Object.freeze({ ...env }), argv: Object.freeze([]), cwd: () => "/workspace", platform: "linux" });
+
+  // No cell has so much memory, and to ask for it would end the engine before the cell's limit does.
+  const mostBytes = 2 ** 31;
+  for (const name of Object.getOwnPropertyNames(global).filter((n) => /^((Big)?(Ui|I)nt|Float)\d+(Clamped)?Array$|^ArrayBuffer$/.test(n))) {
+    const real = global[name];
+    const guarded = function (...args) {
+      if (!new.target) throw new TypeError(`${name}: new is missing`);
+      const length = typeof args[0] === "object" && args[0] !== null && !(args[0] instanceof ArrayBuffer) ? args[0].length : args[0];
+      if (typeof length !== "object" && Number(length) * (real.BYTES_PER_ELEMENT ?? 1) > mostBytes) throw new RangeError(`${name}: more than 2 GiB`);
+      return Reflect.construct(real, args, new.target === guarded ? real : new.target);
+    };
+    guarded.prototype = real.prototype;
+    Object.setPrototypeOf(guarded, real);
+    Object.defineProperty(guarded, "name", { value: name, configurable: true });
+    Object.defineProperty(real.prototype, "constructor", { value: guarded, configurable: true, writable: true });
+    Object.defineProperty(global, name, { value: guarded, configurable: true, writable: true });
+  }
 
   global.TextEncoder = class TextEncoder {
     get encoding() { return "utf-8"; }
@@ -192,9 +228,11 @@
   class Response {
     #all;
     #piece;
+    #cancel;
     #used = false;
     constructor(raw) {
       this.#all = located("TypeError", raw.all);
+      this.#cancel = raw.cancel;
       this.#piece = located("TypeError", raw.piece);
       this.status = raw.status;
       this.statusText = raw.statusText;
@@ -217,7 +255,7 @@
             const piece = await this.#piece();
             return piece === null ? { done: true, value: undefined } : { done: false, value: new Uint8Array(piece) };
           };
-          return { read, releaseLock() {}, async cancel() {} };
+          return { read, releaseLock() {}, cancel: async () => this.#cancel() };
         },
       };
     }
@@ -232,7 +270,8 @@
   global.Response = Response;
 
   const send = located("TypeError", native.fetch);
-  global.fetch = (input, init = {}) => {
+  global.fetch = async (input, init) => {
+    init ??= {};
     const headers = new Headers(init.headers);
     let body = init.body ?? null;
     const kind = (type) => { if (!headers.has("content-type")) headers.set("content-type", type); };
@@ -246,7 +285,7 @@
       body = JSON.stringify(body);
     }
     const method = String(init.method ?? "GET").toUpperCase();
-    return send(method, String(input?.url ?? input), [...headers], plain(body), String(init.redirect ?? "follow")).then((raw) => new Response(raw));
+    return new Response(await send(method, String(input?.url ?? input), [...headers], plain(body), String(init.redirect ?? "follow")));
   };
 
   global.__skill = (request, environment, own) => {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
+	"runtime"
 	"strings"
 
 	"github.com/grafana/sobek"
@@ -40,7 +41,7 @@ func Run(ctx context.Context, cfg engine.Config, script string) bool {
 		err = bad
 	}
 	if err == nil {
-		err = s.serve(req)
+		err = s.guarded(req)
 	}
 	if err == nil {
 		return true
@@ -116,6 +117,21 @@ func (s *script) close() {
 	}
 }
 
+// guarded is [script.serve] for a script that wants a value of a size which no memory has: the runtime makes a panic of that.
+func (s *script) guarded(req *engine.Request) (err error) {
+	defer func() {
+		fault := recover()
+		if fault == nil {
+			return
+		}
+		if bad, ok := fault.(runtime.Error); !ok || !strings.Contains(bad.Error(), "makeslice: ") {
+			panic(fault)
+		}
+		err = engine.Finalf(codeException, "RangeError: the script wants a value that is larger than any memory")
+	}()
+	return s.serve(req)
+}
+
 // serve calls the script's function and waits for what it returns.
 func (s *script) serve(req *engine.Request) error {
 	skill, err := s.skill(req)
@@ -146,11 +162,18 @@ func (s *script) serve(req *engine.Request) error {
 	return nil
 }
 
-// wait runs the loop until a promise is settled. Any other value is its own result.
+// wait runs the loop until a promise is settled, as await does: also one of another make. Any other value is its own result.
 func (s *script) wait(value sobek.Value, stuck string) (sobek.Value, error) {
-	p, ok := value.Export().(*sobek.Promise)
-	if !ok {
+	p, ok := exported[*sobek.Promise](value)
+	if _, object := value.(*sobek.Object); !ok && !object {
 		return value, nil
+	}
+	if !ok {
+		own, resolve, _ := s.rt.NewPromise()
+		if err := resolve(value); err != nil {
+			return nil, err
+		}
+		p = own
 	}
 	err := s.loop.run(func() bool { return p.State() != sobek.PromiseStatePending })
 	switch {

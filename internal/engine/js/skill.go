@@ -84,7 +84,7 @@ func (s *script) status(call sobek.FunctionCall) sobek.Value {
 func (s *script) artifact(call sobek.FunctionCall) sobek.Value {
 	name, mime := call.Argument(0).String(), "application/octet-stream"
 	data, ok := bytesOf(call.Argument(1))
-	if _, text := call.Argument(1).Export().(string); text {
+	if _, text := exported[string](call.Argument(1)); text {
 		mime = "text/plain; charset=utf-8"
 	}
 	if !ok {

@@ -3,9 +3,11 @@ package js
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,6 +69,15 @@ func TestCommonJS(t *testing.T) {
 	}).run(t.Context(), t, `{}`)
 	if s.data != "[8,true]" {
 		t.Errorf("got %s (%s)", s.data, s.err)
+	}
+	s = newBench(t, map[string]string{
+		"main.js":   `module.exports = async () => [(await import("./sub/m.js")).default, await require("./sub/c.js")()];`,
+		"sub/c.js":  `module.exports = async () => { await null; return (await import("./m.js")).default; };`,
+		"sub/m.js":  `import { n } from "./n.mjs"; export default n;`,
+		"sub/n.mjs": `export const n = 5;`,
+	}).run(t.Context(), t, `{}`)
+	if s.data != "[5,5]" {
+		t.Errorf("import() in a folder: got %s (%s)", s.data, s.err)
 	}
 	for script, want := range map[string]string{
 		`require("fs"); module.exports = () => 1`:     `TypeError: main.js imports "fs": only files of the bundle`,
@@ -145,6 +156,7 @@ func TestFetch(t *testing.T) {
 		"pieces":   {`const r = (await fetch(base + "/slow")).body.getReader(); const l = []; for (;;) { const { done, value } = await r.read(); if (done) return l; l.push(new TextDecoder().decode(value)); await fetch(base + "/go"); }`, `["one","two"]`},
 		"unread":   {`await fetch(base + "/slow"); return 1;`, `1`},
 		"scheme":   {`try { await fetch("file:///etc/passwd"); } catch (e) { return e.message; }`, `"fetch GET file:///etc/passwd: expected a URL that begins with http:// or https://"`},
+		"bad body": {`return fetch(base, { method: "POST", body: 5 }).catch((e) => e.message);`, `"fetch: body: expected text, bytes or an object"`},
 		"together": {`return (await Promise.all([1, 2, 3].map(() => fetch(base + "/there").then((r) => r.status))));`, `[200,200,200]`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,6 +164,44 @@ func TestFetch(t *testing.T) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// Answers that nobody reads do not use up the cell's connections, nor do those that were read.
+func TestAnswersThatNobodyReads(t *testing.T) {
+	var most, now atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "text") }))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew:
+			most.Store(max(most.Load(), now.Add(1)))
+		case http.StateClosed:
+			now.Add(-1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	got := result(t, `export default async () => {
+		const all = [];
+		for (let i = 0; i < 400; i++) all.push(await fetch("`+server.URL+`"));
+		const last = await all.at(-1).text();
+		try { await all[0].text(); } catch (e) { return [last, e.message]; }
+	};`)
+	if want := `["text","the answer was given up: its body was not read before 150 others waited too"]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if n := most.Load(); n > maxOpen+8 {
+		t.Errorf("%d connections at once, want at most %d", n, maxOpen+8)
+	}
+	got = result(t, `export default async () => {
+		let n = 0;
+		for (let i = 0; i < 300; i++) n += (await (await fetch("`+server.URL+`")).text()).length;
+		const reader = (await fetch("`+server.URL+`")).body.getReader();
+		await reader.cancel();
+		return n;
+	};`)
+	if got != "1200" {
+		t.Errorf("got %s", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package js
 
 import (
 	"encoding/json"
+	"reflect"
 
 	"github.com/grafana/sobek"
 )
@@ -37,13 +38,54 @@ func stringValue(b []byte) sobek.Value {
 
 // bytesOf are the bytes of a string, an ArrayBuffer or an array of bytes; false for any other value.
 func bytesOf(value sobek.Value) ([]byte, bool) {
-	switch v := value.Export().(type) {
-	case string:
-		return []byte(v), true
-	case []byte:
-		return v, true
-	case sobek.ArrayBuffer:
-		return v.Bytes(), true
+	if text, ok := exported[string](value); ok {
+		return []byte(text), true
 	}
-	return nil, false
+	if data, ok := exported[[]byte](value); ok {
+		return data, true
+	}
+	buffer, ok := exported[sobek.ArrayBuffer](value)
+	if !ok {
+		return nil, false
+	}
+	return buffer.Bytes(), true
+}
+
+// exported is the Go value within a value that holds just that. Any other value is left alone: to export an object is to copy
+// all of it, and to run its getters.
+func exported[T any](value sobek.Value) (T, bool) {
+	var none T
+	if value == nil {
+		return none, false
+	}
+	kind := value.ExportType()
+	if kind == nil || !kind.AssignableTo(reflect.TypeFor[T]()) {
+		return none, false
+	}
+	v, ok := value.Export().(T)
+	return v, ok
+}
+
+// maxNesting is how deep a script may read JSON.
+const maxNesting = 10_000
+
+// tooDeep reports whether a JSON text nests deeper than [maxNesting].
+func tooDeep(text string) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxNesting {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
 }

@@ -1,0 +1,185 @@
+package admission
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Quota is what one principal may have. A zero field bounds nothing.
+type Quota struct {
+	InFlight  int           // calls at once, those that wait among them
+	PerMinute int           // calls within any minute
+	CPU       time.Duration // of processors, within a day
+	Memory    int64         // bytes times seconds, within a day
+}
+
+// OverError says which quota a principal has used up, and when to ask again.
+type OverError struct {
+	What  string        // "3 calls in flight", ...
+	After time.Duration // at least a second
+}
+
+// Error names the quota.
+func (e *OverError) Error() string { return fmt.Sprintf("the quota of %s is used up", e.What) }
+
+// Quotas counts what principals use, for as long as this process lives. It is safe for concurrent use.
+type Quotas struct {
+	quota Quota
+	now   func() time.Time
+
+	mu     sync.Mutex
+	spent  map[string]*spent
+	pruned time.Time
+}
+
+// NewQuotas returns quotas of which nothing is used. Now may be nil.
+func NewQuotas(q Quota, now func() time.Time) *Quotas {
+	if now == nil {
+		now = time.Now
+	}
+	return &Quotas{quota: q, now: now, spent: map[string]*spent{}}
+}
+
+// A day is counted in slices, and ends with the slice that began one day ago.
+const (
+	slice  = 15 * time.Minute
+	slices = int64(24 * time.Hour / slice)
+
+	again = time.Second // for what ends nobody knows when
+)
+
+// spent is what one principal has used.
+type spent struct {
+	inFlight int
+	began    []time.Time // calls of the last minute, at most Quota.PerMinute
+	day      [slices]use // by the slice's number
+}
+
+// use is what was used in one slice.
+type use struct {
+	slice  int64 // since the epoch; another one's entry is empty
+	cpu    time.Duration
+	memory int64
+}
+
+// Enter counts a call in, or says with an [*OverError] what is used up. A call within a call is part of the one around it:
+// it is bounded by what a day has alone. Nobody, the principal "", has no quota.
+func (q *Quotas) Enter(principal string, nested bool) (*Stay, error) {
+	if principal == "" || q.quota == (Quota{}) {
+		return nil, nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	q.prune(now)
+	s := q.spent[principal]
+	if s == nil {
+		s = &spent{}
+		q.spent[principal] = s
+	}
+	if over := q.over(s, now, nested); over != nil {
+		return nil, over
+	}
+	if !nested {
+		s.inFlight++
+		if q.quota.PerMinute > 0 {
+			s.began = append(s.began, now)
+		}
+	}
+	return &Stay{q: q, s: s, nested: nested}, nil
+}
+
+func (q *Quotas) over(s *spent, now time.Time, nested bool) error {
+	for len(s.began) > 0 && now.Sub(s.began[0]) >= time.Minute {
+		s.began = s.began[1:]
+	}
+	limit := q.quota
+	cpu, memory := s.total(now)
+	switch {
+	case limit.CPU > 0 && cpu >= limit.CPU:
+		after := s.until(now, func(u use) { cpu -= u.cpu }, func() bool { return cpu < limit.CPU })
+		return &OverError{fmt.Sprintf("%s of processor time a day", limit.CPU), after}
+	case limit.Memory > 0 && memory >= limit.Memory:
+		after := s.until(now, func(u use) { memory -= u.memory }, func() bool { return memory < limit.Memory })
+		return &OverError{fmt.Sprintf("%d GiB-seconds of memory a day", limit.Memory>>30), after}
+	case nested:
+		return nil
+	case limit.InFlight > 0 && s.inFlight >= limit.InFlight:
+		return &OverError{fmt.Sprintf("%d calls in flight", limit.InFlight), again}
+	case limit.PerMinute > 0 && len(s.began) >= limit.PerMinute:
+		return &OverError{fmt.Sprintf("%d calls a minute", limit.PerMinute), max(again, time.Minute-now.Sub(s.began[0]))}
+	}
+	return nil
+}
+
+// total is what was used within the last day.
+func (s *spent) total(now time.Time) (cpu time.Duration, memory int64) {
+	at := number(now)
+	for _, u := range s.day {
+		if u.slice > at-slices {
+			cpu, memory = cpu+u.cpu, memory+u.memory
+		}
+	}
+	return cpu, memory
+}
+
+// until is how long it takes until enough slices have ended a day ago.
+func (s *spent) until(now time.Time, drop func(use), enough func() bool) time.Duration {
+	at := number(now)
+	for n := at - slices + 1; n <= at; n++ {
+		if u := s.day[n%slices]; u.slice == n {
+			drop(u)
+		}
+		if enough() {
+			return max(again, time.Unix(0, (n+slices)*int64(slice)).Sub(now))
+		}
+	}
+	return 24 * time.Hour
+}
+
+func number(t time.Time) int64 { return t.UnixNano() / int64(slice) }
+
+// prune forgets principals that used nothing for a day, now and then.
+func (q *Quotas) prune(now time.Time) {
+	if now.Sub(q.pruned) < slice {
+		return
+	}
+	q.pruned = now
+	for p, s := range q.spent {
+		cpu, memory := s.total(now)
+		if s.inFlight == 0 && cpu == 0 && memory == 0 && (len(s.began) == 0 || now.Sub(s.began[len(s.began)-1]) >= time.Minute) {
+			delete(q.spent, p)
+		}
+	}
+}
+
+// Stay is a call that was counted in. A nil one is that of a principal without a quota.
+type Stay struct {
+	q      *Quotas
+	s      *spent
+	nested bool
+	once   sync.Once
+}
+
+// Leave counts the call out, and in what it used: processor time, and bytes of memory times seconds. Only the first call does
+// anything.
+func (t *Stay) Leave(cpu time.Duration, memory int64) {
+	if t == nil {
+		return
+	}
+	t.once.Do(func() {
+		t.q.mu.Lock()
+		defer t.q.mu.Unlock()
+		if !t.nested {
+			t.s.inFlight--
+		}
+		at := number(t.q.now())
+		u := &t.s.day[at%slices]
+		if u.slice != at {
+			*u = use{slice: at}
+		}
+		u.cpu += max(0, cpu)
+		u.memory += max(0, memory)
+	})
+}

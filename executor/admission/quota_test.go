@@ -1,0 +1,132 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// counted are quotas with a clock that tests move.
+type counted struct {
+	*Quotas
+	at time.Time
+}
+
+func count(q Quota) *counted {
+	c := &counted{at: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
+	c.Quotas = NewQuotas(q, func() time.Time { return c.at })
+	return c
+}
+
+func (c *counted) enter(t *testing.T, principal string) *Stay {
+	t.Helper()
+	stay, err := c.Enter(principal, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stay
+}
+
+// refused makes sure that a principal has used something up, and returns when to ask again.
+func (c *counted) refused(t *testing.T, principal, what string) time.Duration {
+	t.Helper()
+	stay, err := c.Enter(principal, false)
+	var over *OverError
+	if !errors.As(err, &over) || over.What != what || stay != nil {
+		t.Fatalf("%v, want %s", err, what)
+	}
+	return over.After
+}
+
+func TestCallsInFlight(t *testing.T) {
+	c := count(Quota{InFlight: 2})
+	first := c.enter(t, "p")
+	c.enter(t, "p")
+	if after := c.refused(t, "p", "2 calls in flight"); after != time.Second {
+		t.Errorf("after %s", after)
+	}
+	c.enter(t, "other")
+	if _, err := c.Enter("p", true); err != nil {
+		t.Errorf("within a call: %v", err)
+	}
+	first.Leave(0, 0)
+	first.Leave(0, 0) // does nothing
+	c.enter(t, "p")
+	c.refused(t, "p", "2 calls in flight")
+	for range 5 {
+		c.enter(t, "") // nobody has no quota
+	}
+}
+
+func TestCallsAMinute(t *testing.T) {
+	c := count(Quota{PerMinute: 3})
+	for range 3 {
+		c.enter(t, "p").Leave(0, 0)
+		c.at = c.at.Add(10 * time.Second)
+	}
+	if after := c.refused(t, "p", "3 calls a minute"); after != 30*time.Second {
+		t.Errorf("after %s", after)
+	}
+	c.at = c.at.Add(30*time.Second - 1)
+	c.refused(t, "p", "3 calls a minute")
+	c.at = c.at.Add(1)
+	c.enter(t, "p")
+	c.refused(t, "p", "3 calls a minute")
+}
+
+func TestADay(t *testing.T) {
+	for what, q := range map[string]Quota{
+		"1m40s of processor time a day":   {CPU: 100 * time.Second},
+		"100 GiB-seconds of memory a day": {Memory: 100 << 30},
+	} {
+		c := count(q)
+		c.enter(t, "p").Leave(60*time.Second, 60<<30)
+		c.at = c.at.Add(time.Hour)
+		last := c.enter(t, "p") // may go over: what it will use nobody knows
+		last.Leave(60*time.Second, 60<<30)
+		after := c.refused(t, "p", what)
+		if after < 22*time.Hour || after > 23*time.Hour {
+			t.Errorf("%s: after %s", what, after)
+		}
+		if _, err := c.Enter("p", true); err == nil {
+			t.Errorf("%s: a call within a call was taken", what)
+		}
+		c.enter(t, "other")
+		c.at = c.at.Add(after - time.Second)
+		c.refused(t, "p", what)
+		c.at = c.at.Add(time.Second)
+		c.enter(t, "p")
+	}
+}
+
+// Nothing is remembered of principals that used nothing for a day.
+func TestPrincipalsAreForgotten(t *testing.T) {
+	c := count(Quota{InFlight: 1, PerMinute: 5, CPU: time.Hour})
+	stays := c.enter(t, "stays")
+	for i := range 100 {
+		c.enter(t, fmt.Sprint(i)).Leave(time.Second, 1)
+	}
+	c.at = c.at.Add(12 * time.Hour)
+	c.enter(t, "x").Leave(0, 0)
+	if n := len(c.spent); n != 102 {
+		t.Errorf("after half a day %d", n)
+	}
+	c.at = c.at.Add(12*time.Hour + slice)
+	c.enter(t, "y").Leave(0, 0)
+	if n := len(c.spent); n != 2 {
+		t.Errorf("after a day %d", n)
+	}
+	c.refused(t, "stays", "1 calls in flight")
+	stays.Leave(0, 0)
+}
+
+func TestNoQuota(t *testing.T) {
+	c := count(Quota{})
+	for range 100 {
+		c.enter(t, "p")
+	}
+	if len(c.spent) != 0 {
+		t.Error("somebody was counted")
+	}
+}
