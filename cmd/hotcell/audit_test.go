@@ -63,6 +63,7 @@ func TestAuditText(t *testing.T) {
 		{"llm.request", `{"provider":"p","model":"m","status":200,"tokens_in":9,"tokens_out":1,"cost":0.0000215,"ms":3,"bytes":7}`, "p/m, 200, 9 + 1 tokens, cost 0.0000215, 3 ms"},
 		{"llm.request", `{"provider":"p","model":"m","status":200,"tokens_in":1500000,"tokens_out":1,"estimated":true,"ms":3}`, "p/m, 200, 1500000 + 1 tokens, estimated, 3 ms"},
 		{"llm.request", `{"provider":"p","model":"","status":403,"reason":"model","tokens_in":0,"tokens_out":0,"ms":0}`, "p/?, 403, model, 0 ms"},
+		{"llm.request", `{"provider":"p","model":"m","status":502,"reason":"provider","error":"no such host","ms":2}`, "p/m, 502, provider, no such host, 2 ms"},
 		{"egress.connect", `{"host":"a.example","port":443,"verdict":"refused","reason":"no","bytes_in":0,"bytes_out":5}`, "a.example:443, refused, no, 0 B in, 5 B out"},
 		{"tool.call", `{"tool":"time","code":"ok","bytes":144,"ms":0}`, "time, ok, 144 B, 0 ms"},
 		{"agent.turn", `{"turn":1}`, `{"turn":1}`},

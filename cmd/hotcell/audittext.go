@@ -16,7 +16,7 @@ func auditText(e audit.Entry) string {
 	switch kind := e.Kind; {
 	case d["dropped"] != nil:
 	case kind == "llm.request":
-		return d.join(d.text("provider")+"/"+cmp.Or(d.text("model"), "?"), d.text("status"), d.text("reason"), d.tokens(), d.cost(), d.text("ms", "ms"))
+		return d.join(d.text("provider")+"/"+cmp.Or(d.text("model"), "?"), d.text("status"), d.text("reason"), d.text("error"), d.tokens(), d.cost(), d.text("ms", "ms"))
 	case kind == "egress.connect":
 		return d.join(d.text("host")+":"+d.text("port"), d.text("verdict"), d.text("reason"), d.text("bytes_in", "B in"), d.text("bytes_out", "B out"))
 	case kind == "tool.call":

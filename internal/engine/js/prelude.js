@@ -306,6 +306,7 @@
       inputs: () => own.files(false),
       files: () => own.files(true),
       secret: (name) => own.secret(String(name)),
+      model: () => own.model(),
     });
   };
 })

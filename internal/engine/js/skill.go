@@ -58,6 +58,7 @@ func (s *script) natives() map[string]any {
 		"readFile": s.readFile,
 		"files":    s.listFiles,
 		"secret":   s.secret,
+		"model":    s.model,
 	}
 }
 
@@ -199,6 +200,26 @@ func (s *script) secret(call sobek.FunctionCall) sobek.Value {
 		return sobek.Undefined()
 	}
 	return stringValue(data)
+}
+
+// model says which model was granted, undefined where there is none.
+func (s *script) model(sobek.FunctionCall) sobek.Value {
+	lease, err := engine.ReadLease(s.cfg.Path(wall.LeasePath))
+	if err != nil {
+		panic(s.rt.NewGoError(err))
+	}
+	if lease.Model == nil {
+		return sobek.Undefined()
+	}
+	text, err := json.Marshal(lease.Model)
+	if err != nil {
+		panic(s.rt.NewGoError(err))
+	}
+	value, err := s.json.parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return value
 }
 
 // milliseconds is a delay as scripts give it.

@@ -259,3 +259,19 @@ func TestTools(t *testing.T) {
 		t.Errorf("got %s (%s)\nwant %s", s.data, s.err, want)
 	}
 }
+
+// A script is told which model it was granted, and nothing where it was granted none.
+func TestWhichModel(t *testing.T) {
+	for lease, want := range map[string]string{
+		"": `["none"]`, `{"tools":[]}`: `["none"]`,
+		`{"model":{"provider":"p","kind":"openai","model":"small","config":{"temperature":0.5}}}`: `[{"provider":"p","kind":"openai","model":"small","config":{"temperature":0.5}}]`,
+	} {
+		files := map[string]string{"main.js": `export default (args, skill) => [skill.model() ?? "none"];`}
+		if lease != "" {
+			files["/run/hotcell/lease.json"] = lease
+		}
+		if s := newBench(t, files).run(t.Context(), t, `{}`); s.data != want {
+			t.Errorf("%s: got %s (%s)", lease, s.data, s.err)
+		}
+	}
+}
