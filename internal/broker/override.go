@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -12,13 +13,22 @@ import (
 	"github.com/hotcell/hotcell/policies"
 )
 
+// providerWord repeats a name that could be a provider's, and nothing else: somebody may have put a key in its place.
+func providerWord(name string) string {
+	const longest = 24 // keys are longer
+	if name == "" || len(name) > longest || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return "a provider_name that is none of llm.providers"
+	}
+	return "provider " + strconv.Quote(name)
+}
+
 // approve refuses an override that no skill may be called with, also where the skill uses no model.
 func (b *Broker) approve(o *a2e.LLMConfig) error {
 	if o == nil {
 		return nil
 	}
 	if b.named(o.ProviderName) == nil {
-		return unauthorized("llm_override: provider %q is not approved by the operator", clip(o.ProviderName))
+		return unauthorized("llm_override: %s is not approved by the operator", providerWord(o.ProviderName))
 	}
 	if _, err := callersKey(o.ProviderCredentials); err != nil {
 		return err
