@@ -29,7 +29,7 @@ func (l *life) ahead(ctx context.Context) (*child, error) {
 	if !l.cfg.Args.Prestart {
 		return nil, nil
 	}
-	if moved := checkMounts(l.cfg); moved != nil {
+	if l.moved != nil {
 		return nil, nil // which is told when the request comes
 	}
 	c, err := l.launch(l.cfg.Env)

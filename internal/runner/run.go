@@ -62,12 +62,14 @@ type life struct {
 	in      *inbox
 	ports   *ports       // nil where none are asked for
 	failed  error        // what went wrong before there was anything to run
+	moved   error        // what is wrong with the cell's mounts, which nobody in it can change
 	pid     atomic.Int64 // of the skill's process, its session and its process group; 0 before it starts
 }
 
 // live goes through the life from the ready line to the exit line.
 func (l *life) live(ctx context.Context) int {
 	var early *child
+	l.moved = checkMounts(l.cfg)
 	err := l.failed
 	if err == nil {
 		early, err = l.ahead(ctx)
@@ -93,9 +95,9 @@ func (l *life) live(ctx context.Context) int {
 // the supervisor hung up.
 func (l *life) serve(ctx context.Context, early *child, failed error) (wall.Exit, bool) {
 	request, err := l.intake(ctx)
-	if moved := checkMounts(l.cfg); err == nil && moved != nil {
+	if err == nil && l.moved != nil {
 		l.killAll()
-		return wall.Exit{ExitCode: cannotStart, StartError: moved.Error(), BadImage: true}, ctx.Err() == nil
+		return wall.Exit{ExitCode: cannotStart, StartError: l.moved.Error(), BadImage: true}, ctx.Err() == nil
 	}
 	if ctx.Err() != nil {
 		return wall.Exit{}, false
