@@ -12,7 +12,6 @@ import (
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/llm"
-	"github.com/hotcell/hotcell/internal/secrets"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/wall"
@@ -26,17 +25,19 @@ type granted struct {
 	Budget  string   `json:"budget,omitempty"`  // what one call may use of it
 	Secrets string   `json:"secrets,omitempty"` // names
 	Tools   []string `json:"tools,omitempty"`   // as declared; no server is asked
+	NoTools string   `json:"tools_refused,omitempty"`
 }
 
 // grants asks the services that a call would ask, but for those that would ask others. The log is told what callers are not.
 func grants(cfg *config.Config, log *slog.Logger, skill *skills.Skill, effective policies.Effective) granted {
+	g := granted{Tools: skill.ToolNames, NoTools: toolsRefused(cfg, log, skill)}
 	models, err := newBroker(cfg, audit.Nobody)
 	if err != nil {
-		return granted{Model: "refused: " + plainRefusal(err), Tools: skill.ToolNames}
+		g.Model = "refused: " + plainRefusal(err)
+		return g
 	}
 	defer models.Close()
 	ask := service.Ask{Skill: skill, Policy: effective}
-	g := granted{Tools: skill.ToolNames}
 	l, why := leased(models, ask)
 	switch {
 	case why != "":
@@ -46,12 +47,22 @@ func grants(cfg *config.Config, log *slog.Logger, skill *skills.Skill, effective
 		g.Budget = budget(cfg.LLM.Providers, l.Model.Provider, skill, effective)
 	}
 	if len(effective.Secrets) > 0 {
-		if _, why = leased(secrets.New(secrets.Options{Refs: cfg.Secrets, Resolver: references(cfg), Log: log}), ask); why == "" {
+		if _, why = leased(newSecrets(cfg, log), ask); why == "" {
 			why = strings.Join(effective.Secrets, " ")
 		}
 		g.Secrets = why
 	}
 	return g
+}
+
+// toolsRefused says why the configuration keeps a skill from its tools, "" where it doesn't.
+func toolsRefused(cfg *config.Config, log *slog.Logger, skill *skills.Skill) string {
+	box := toolbox(cfg, log)
+	defer box.Close()
+	if err := box.Permits(skill); err != nil {
+		return "refused: " + plainRefusal(err)
+	}
+	return ""
 }
 
 // leased is what a service would hand in, or why it refuses.

@@ -40,3 +40,42 @@ func TestExplainTellsWhatIsGranted(t *testing.T) {
 		}
 	}
 }
+
+// What the operator keeps from a skill is refused by its setting, and what others may have is not.
+func TestExplainTellsWhatIsKeptFromASkill(t *testing.T) {
+	b := own(newBench(t, succeed(nil, "")))
+	writeSkill(t, "asker", "llm: {}\ntools: ['mcp:crm/find']\nsecrets: [TOKEN]\nwrites: true\n")
+	t.Setenv("HOTCELL_TEST_TOKEN", "canary-0123456789")
+	explain := func(skills, secrets string, more ...string) string {
+		file := "llm: {providers: [{name: costly, kind: openai-compatible, base_url: 'http://127.0.0.1:1/v1', skills: [" + skills + "]}, " +
+			"{name: cheap, kind: openai-compatible, base_url: 'http://127.0.0.1:1/v1', model: small, skills: [" + skills + ", spare]}]}\n" +
+			"secrets: {TOKEN: 'env:HOTCELL_TEST_TOKEN'}\npolicy: {secrets: [" + secrets + "]}\n" +
+			"tools: {mcp: {crm: {command: [/nonexistent], skills: [" + skills + "]}}}\n"
+		if err := os.WriteFile("hotcell.yaml", []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b.out.Reset()
+		if code := b.run(append([]string{"policy", "explain", "asker"}, more...)...); code != exitOK {
+			t.Errorf("exit %d: %s", code, b.err.String())
+		}
+		return b.out.String()
+	}
+	for _, tt := range []struct {
+		got  string
+		want []string
+	}{
+		{explain("ask*", "asker:TOKEN"), []string{"model    a model of the skill's choice of costly", "secrets  TOKEN\n", "tools    mcp:crm/find\n"}},
+		{explain("other", "other:TOKEN"), []string{
+			"model    refused: the skill needs a model and no provider is available (costly: it is not for skill asker; ",
+			`secrets  refused: skill "asker": it may not have the secret TOKEN: policy.secrets of the configuration`, "the operator can add asker:TOKEN there",
+			`tools    refused: skill "asker" may not use "mcp:crm/find": tools.mcp.crm.skills of the configuration`,
+		}},
+		{explain("other", "other:TOKEN", "--json"), []string{`"tools_refused": "refused: skill`, "policy.secrets", "no provider is available"}},
+	} {
+		for _, want := range tt.want {
+			if !strings.Contains(tt.got, want) {
+				t.Errorf("no %q in\n%s", want, tt.got)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -97,7 +98,7 @@ func (a *app) printExplained(skill *skills.Skill, image string, g granted, effec
 	facts(a.out, [][2]string{
 		{"skill", oneLine(skill.Name, 80)}, {"status", status}, {"image", oneLine(image, 300)},
 		{"model", oneLine(g.Model, 400)}, {"budget", g.Budget}, {"secrets", oneLine(g.Secrets, 400)},
-		{"tools", oneLine(strings.Join(g.Tools, ", "), 400)},
+		{"tools", oneLine(cmp.Or(g.NoTools, strings.Join(g.Tools, ", ")), 400)},
 	})
 	if len(effective.Choices) == 0 {
 		return nil

@@ -34,7 +34,7 @@ func toolbox(cfg *config.Config, log *slog.Logger) *tools.Box {
 	for name, m := range cfg.Tools.MCP {
 		servers[name] = tools.Server{
 			Command: m.Command, Env: m.Env, URL: m.URL, Headers: m.Headers, Tools: m.Tools, ReadOnly: m.ReadOnly,
-			Timeout: time.Duration(m.Timeout),
+			Timeout: time.Duration(m.Timeout), Skills: m.Skills,
 		}
 	}
 	return tools.NewBox(tools.BoxOptions{Servers: servers, Log: log, Resolve: func(ref string) (string, error) {
@@ -49,6 +49,10 @@ func newBroker(cfg *config.Config, kept audit.Log) (*broker.Broker, error) {
 	})
 }
 
+func newSecrets(cfg *config.Config, log *slog.Logger) *secrets.Service {
+	return secrets.New(secrets.Options{Refs: cfg.Secrets, Allow: cfg.Policy.Secrets, Resolver: references(cfg), Log: log})
+}
+
 // outside is what calls may use outside of their cells.
 type outside struct {
 	services []service.Service
@@ -58,7 +62,6 @@ type outside struct {
 
 // openOutside wires the services. What asks other parties comes last: a call that is refused anyway bothers none of them.
 func openOutside(cfg *config.Config, lib skills.Catalog, box *tools.Box, log *slog.Logger, kept audit.Log) (*outside, error) {
-	refs := references(cfg)
 	models, err := newBroker(cfg, kept)
 	if err != nil {
 		return nil, err
@@ -71,7 +74,7 @@ func openOutside(cfg *config.Config, lib skills.Catalog, box *tools.Box, log *sl
 	o.services = []service.Service{
 		models,
 		egress.New(egress.Options{Log: kept, Named: named}),
-		secrets.New(secrets.Options{Refs: cfg.Secrets, Resolver: refs, Log: log}),
+		newSecrets(cfg, log),
 		tools.New(tools.Options{Box: box, Skills: lib, Calls: o.call, Log: kept}),
 	}
 	return o, nil

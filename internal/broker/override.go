@@ -22,13 +22,17 @@ func providerWord(name string) string {
 	return "provider " + strconv.Quote(name)
 }
 
-// approve refuses an override that no skill may be called with, also where the skill uses no model.
-func (b *Broker) approve(o *a2e.LLMConfig) error {
+// approve refuses an override that the skill may not be called with, also where the skill uses no model.
+func (b *Broker) approve(skill string, o *a2e.LLMConfig) error {
 	if o == nil {
 		return nil
 	}
-	if b.named(o.ProviderName) == nil {
+	u := b.named(o.ProviderName)
+	if u == nil {
 		return unauthorized("llm_override: %s is not approved by the operator", providerWord(o.ProviderName))
+	}
+	if !u.Serves(skill) {
+		return unauthorized("llm_override: provider %s is not for skill %s; the operator can add it to the provider's skills in llm.providers", u.Name, skill)
 	}
 	if _, err := callersKey(o.ProviderCredentials); err != nil {
 		return err

@@ -28,14 +28,14 @@ type plan struct {
 
 // Grant implements [service.Service].
 func (b *Broker) Grant(ask service.Ask) (service.Grant, error) {
-	if err := b.approve(ask.Override); err != nil {
+	if err := b.approve(ask.Skill.Name, ask.Override); err != nil {
 		return nil, err
 	}
 	wish, err := wished(ask)
 	if wish == nil || err != nil {
 		return nil, err
 	}
-	p, err := b.plan(wish, ask.Override)
+	p, err := b.plan(ask.Skill.Name, wish, ask.Override)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +72,11 @@ func unsupported(format string, args ...any) *a2e.Error {
 }
 
 // plan decides which provider and which models.
-func (b *Broker) plan(wish *policies.LLM, override *a2e.LLMConfig) (*plan, error) {
+func (b *Broker) plan(skill string, wish *policies.LLM, override *a2e.LLMConfig) (*plan, error) {
 	if override != nil {
 		return b.overridden(wish, override)
 	}
-	to, err := b.choose(wish.Provider)
+	to, err := b.choose(skill, wish.Provider)
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +109,16 @@ func (p *plan) allows(model string) bool {
 	return p.to.Allows(model) && (p.only == "" || llm.Match(p.only, model))
 }
 
-// choose finds a provider by its name, or the first that is available.
-func (b *Broker) choose(name string) (*upstream, error) {
+// choose finds a provider by its name, or the first that is available to the skill.
+func (b *Broker) choose(skill, name string) (*upstream, error) {
 	if name != "" {
 		u := b.named(name)
 		if u == nil {
 			return nil, unsupported("there is no model provider %q: llm.providers of the configuration has %s", clip(name), b.names())
+		}
+		if !u.Serves(skill) {
+			return nil, unsupported("model provider %s is not for skill %s: llm.providers of the configuration says which skills it is for; "+
+				"the operator can add %s to its skills there", u.Name, skill, skill)
 		}
 		if _, err := b.operators(u)(); err != nil {
 			return nil, notAvailable(u, err)
@@ -123,6 +127,10 @@ func (b *Broker) choose(name string) (*upstream, error) {
 	}
 	var missing []string
 	for _, u := range b.providers {
+		if !u.Serves(skill) {
+			missing = append(missing, fmt.Sprintf("%s: it is not for skill %s; the operator can add it to the provider's skills in llm.providers", u.Name, skill))
+			continue
+		}
 		_, err := b.operators(u)()
 		if err == nil {
 			return u, nil

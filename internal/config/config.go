@@ -61,6 +61,7 @@ type Policy struct {
 	Limits  policies.Limits  // 0: no bound of the operator's
 	Network policies.Network // hosts that skills may ask for; none: no network
 	LLM     LLMPolicy
+	Secrets []string // which skills get which secrets: SKILL:NAME, * is any text in both
 	Images  ImagePolicy
 }
 
@@ -97,7 +98,7 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
-		Policy:  Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
+		Policy:  Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 * policies.Gi}},
 		Tools:   Tools{MCP: map[string]MCPServer{}},
@@ -125,6 +126,6 @@ func Default(root bool, home, runtimeDir string) *Config {
 func defaultProvider() llm.Provider {
 	return llm.Provider{
 		Name: "openai", Kind: llm.OpenAI, BaseURL: "https://api.openai.com/v1", Credential: "env:OPENAI_API_KEY",
-		Models: []string{"*"}, Model: "gpt-4o-mini",
+		Models: []string{"*"}, Model: "gpt-4o-mini", Skills: []string{"*"},
 	}
 }

@@ -47,6 +47,7 @@ func fields() []field {
 		{"policy.limits.output", func(c *Config) any { return &c.Policy.Limits.Output }},
 		{"policy.network", func(c *Config) any { return &c.Policy.Network }},
 		{"policy.llm.inject", func(c *Config) any { return &c.Policy.LLM.Inject }},
+		{"policy.secrets", func(c *Config) any { return &c.Policy.Secrets }},
 		{"policy.images.registries", func(c *Config) any { return &c.Policy.Images.Registries }},
 		{"policy.images.require_digest", func(c *Config) any { return &c.Policy.Images.RequireDigest }},
 		{"policy.images.pull", func(c *Config) any { return &c.Policy.Images.Pull }},

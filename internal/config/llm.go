@@ -37,6 +37,7 @@ func (c *Config) llmFaults(v *faults) {
 		for _, f := range p.Check() {
 			v.add(key+"."+f.Key, f.Why)
 		}
+		v.add(key+".skills", checkSkills(p.Skills))
 		if p.Credential != "" {
 			v.add(key+".credential", checkReference(p.Credential))
 		}

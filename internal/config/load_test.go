@@ -55,14 +55,14 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
-		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
+		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 << 30}},
 		Tools:   Tools{MCP: map[string]MCPServer{}},
 		A2E:     A2E{Errors: "resp", EmbedEvents: true},
 		LLM: LLM{Providers: []llm.Provider{{
 			Name: "openai", Kind: "openai", BaseURL: "https://api.openai.com/v1", Credential: "env:OPENAI_API_KEY",
-			Models: []string{"*"}, Model: "gpt-4o-mini",
+			Models: []string{"*"}, Model: "gpt-4o-mini", Skills: []string{"*"},
 		}}, BaseURLs: []string{}},
 		Secrets: Secrets{},
 		Hosts:   []string{},
@@ -137,6 +137,7 @@ policy:
     output: 1Mi
   network: {allow: ["api.example.org:443", "*.example.net:8443"]}
   llm: {inject: [broker, file]}
+  secrets: [deploy:GITHUB_TOKEN, "report-*:*"]
   images:
     registries: ["ghcr.io", 'docker.io/hotcell/*']
     require_digest: true
@@ -150,7 +151,7 @@ store:
   keep: {calls: 90d, events: 36h, artifacts: 0, max: 1GiB}
 tools:
   mcp:
-    notes: {command: [notes-server, --stdio], env: {TOKEN: "env:NOTES_TOKEN"}, tools: [find*], read_only: [find], timeout: 20s}
+    notes: {command: [notes-server, --stdio], env: {TOKEN: "env:NOTES_TOKEN"}, tools: [find*], read_only: [find], timeout: 20s, skills: [minutes]}
     web: {url: "https://mcp.example.org/mcp", headers: {Authorization: "stored:web"}}
 a2e: {errors: message, embed_events: false}
 llm:
@@ -164,6 +165,7 @@ llm:
         - {models: [claude-small], input: 0.25, output: 1.25}
         - {models: [claude-*], input: 3, output: 15}
       limits: {requests: 20, tokens: 200000, bytes: 4Mi, cost: 0.5, concurrency: 2}
+      skills: [report-*]
     - {name: own, kind: openai-compatible, base_url: "http://127.0.0.1:11434/v1"}
   base_urls: ["https://gateway.example.org/v1"]
 secrets:
@@ -192,6 +194,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			},
 			Network: policies.Network{Allow: []string{"api.example.org:443", "*.example.net:8443"}},
 			LLM:     LLMPolicy{Inject: []string{"broker", "file"}},
+			Secrets: []string{"deploy:GITHUB_TOKEN", "report-*:*"},
 			Images: ImagePolicy{
 				Registries: []string{"ghcr.io", "docker.io/hotcell/*"}, RequireDigest: true, Pull: images.PullNever,
 			},
@@ -204,6 +207,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			"notes": {
 				Command: []string{"notes-server", "--stdio"}, Env: map[string]string{"TOKEN": "env:NOTES_TOKEN"},
 				Tools: []string{"find*"}, ReadOnly: []string{"find"}, Timeout: Age(20 * time.Second),
+				Skills: []string{"minutes"},
 			},
 			"web": {URL: "https://mcp.example.org/mcp", Headers: map[string]string{"Authorization": "stored:web"}},
 		}},
@@ -216,6 +220,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 					{Models: []string{"claude-*"}, Input: 3_000_000, Output: 15_000_000},
 				},
 				Limits: llm.Limits{Requests: 20, Tokens: 200_000, Bytes: 4 << 20, Cost: 500_000, Concurrency: 2},
+				Skills: []string{"report-*"},
 			},
 			{Name: "own", Kind: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"},
 		}, BaseURLs: []string{"https://gateway.example.org/v1"}},

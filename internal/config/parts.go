@@ -22,6 +22,7 @@ func providerParts(p *llm.Provider) []part {
 	return []part{
 		{"name", &p.Name}, {"kind", (*string)(&p.Kind)}, {"base_url", &p.BaseURL}, {"credential", &p.Credential},
 		{"models", &p.Models}, {"model", &p.Model}, {"prices", &p.Prices}, {"limits", limitParts(&p.Limits)},
+		{"skills", &p.Skills},
 	}
 }
 
@@ -39,7 +40,7 @@ func limitParts(l *llm.Limits) []part {
 func serverParts(m *MCPServer) []part {
 	return []part{
 		{"command", &m.Command}, {"url", &m.URL}, {"env", &m.Env}, {"headers", &m.Headers}, {"tools", &m.Tools},
-		{"read_only", &m.ReadOnly}, {"timeout", &m.Timeout},
+		{"read_only", &m.ReadOnly}, {"timeout", &m.Timeout}, {"skills", &m.Skills},
 	}
 }
 

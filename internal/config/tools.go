@@ -22,6 +22,7 @@ type MCPServer struct {
 	Tools    []string          // those that skills may use, * is any text; nil: all
 	ReadOnly []string          // those of them that write nothing, whatever the server says, and the others write; nil: its hints decide
 	Timeout  Age               // of one use; 0: the default
+	Skills   []string          // those that may use it, * is any text; nil: all
 }
 
 func (c *Config) toolFaults(v *faults) {
@@ -52,6 +53,7 @@ func (m MCPServer) faults(key string, v *faults) {
 	v.add(key+".command", checkList(m.Command))
 	v.add(key+".tools", checkList(m.Tools))
 	v.add(key+".read_only", checkList(m.ReadOnly))
+	v.add(key+".skills", checkSkills(m.Skills))
 	for what, refs := range map[string]map[string]string{"env": m.Env, "headers": m.Headers} {
 		for _, name := range slices.Sorted(maps.Keys(refs)) {
 			v.add(key+"."+what+"."+name, checkReference(refs[name]))

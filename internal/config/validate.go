@@ -42,6 +42,7 @@ func (c *Config) faults() []*FieldError {
 	c.toolFaults(&v)
 	c.llmFaults(&v)
 	c.secretFaults(&v)
+	c.secretScopeFaults(&v)
 	v.add("a2e.errors", oneOf(c.A2E.Errors, []string{"resp", "message"}))
 	return v
 }

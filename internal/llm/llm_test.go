@@ -46,11 +46,11 @@ func TestCompleteFillsIn(t *testing.T) {
 	for name, tt := range map[string]struct{ give, want Provider }{
 		"openai": {
 			Provider{Kind: OpenAI, Limits: Limits{Requests: 3}},
-			Provider{Kind: OpenAI, BaseURL: "https://api.openai.com/v1", Models: []string{"*"}, Limits: Limits{3, DefaultTokens, DefaultBytes, 0, 4}},
+			Provider{Kind: OpenAI, BaseURL: "https://api.openai.com/v1", Models: []string{"*"}, Limits: Limits{3, DefaultTokens, DefaultBytes, 0, 4}, Skills: []string{"*"}},
 		},
 		"anthropic": {
-			Provider{Kind: Anthropic, Models: []string{"x-*", "y", "z"}, Limits: Limits{1, 2, 3, 4, 5}},
-			Provider{Kind: Anthropic, BaseURL: "https://api.anthropic.com", Models: []string{"x-*", "y", "z"}, Model: "y", Limits: Limits{1, 2, 3, 4, 5}},
+			Provider{Kind: Anthropic, Models: []string{"x-*", "y", "z"}, Skills: []string{}, Limits: Limits{1, 2, 3, 4, 5}},
+			Provider{Kind: Anthropic, BaseURL: "https://api.anthropic.com", Models: []string{"x-*", "y", "z"}, Model: "y", Skills: []string{}, Limits: Limits{1, 2, 3, 4, 5}},
 		},
 	} {
 		if diff := cmp.Diff(tt.want, tt.give.Complete()); diff != "" {

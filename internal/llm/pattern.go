@@ -2,14 +2,14 @@ package llm
 
 import "strings"
 
-// Match reports whether a pattern stands for a model; * is any text, and everything else is itself.
-func Match(pattern, model string) bool {
+// Match reports whether a pattern stands for a name; * is any text, and everything else is itself.
+func Match(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	last := len(parts) - 1
 	if last == 0 {
-		return pattern == model
+		return pattern == name
 	}
-	rest, ok := strings.CutPrefix(model, parts[0])
+	rest, ok := strings.CutPrefix(name, parts[0])
 	if !ok {
 		return false
 	}
@@ -23,9 +23,9 @@ func Match(pattern, model string) bool {
 	return strings.HasSuffix(rest, parts[last])
 }
 
-func matchesAny(patterns []string, model string) bool {
+func matchesAny(patterns []string, name string) bool {
 	for _, p := range patterns {
-		if Match(p, model) {
+		if Match(p, name) {
 			return true
 		}
 	}

@@ -23,6 +23,7 @@ type Provider struct {
 	Model      string   // for skills that name none; "": the first of Models that is no pattern
 	Prices     []Price  // the first that matches a model counts
 	Limits     Limits
+	Skills     []string // those that may use it, * stands for any text; nil: all
 }
 
 // Price is what models cost.
@@ -71,6 +72,9 @@ func (p Provider) Complete() Provider {
 	if p.Models == nil {
 		p.Models = []string{"*"}
 	}
+	if p.Skills == nil {
+		p.Skills = []string{"*"}
+	}
 	if p.Model == "" {
 		p.Model = firstName(p.Models)
 	}
@@ -90,6 +94,9 @@ func orDefault[T int | int64](n *T, def T) {
 
 // Allows reports whether calls may use a model.
 func (p *Provider) Allows(model string) bool { return model != "" && matchesAny(p.Models, model) }
+
+// Serves reports whether a skill may use the provider.
+func (p *Provider) Serves(skill string) bool { return matchesAny(p.Skills, skill) }
 
 // Price returns what a model costs, and whether that is known.
 func (p *Provider) Price(model string) (Price, bool) {

@@ -119,6 +119,47 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+func TestWhichSkillGetsWhichSecret(t *testing.T) {
+	env := map[string]string{"TOKEN": value, "TOKEN_2": value}
+	for _, tt := range []struct {
+		allow []string
+		skill string
+		names []string
+		says  string // "": granted
+	}{
+		{nil, "needy", []string{"TOKEN", "TOKEN_2"}, ""},
+		{[]string{"*:*"}, "needy", []string{"TOKEN", "TOKEN_2"}, ""},
+		{[]string{"other:*", "needy:TOKEN"}, "needy", []string{"TOKEN"}, ""},
+		{[]string{"nee*:TOKEN*"}, "needy", []string{"TOKEN", "TOKEN_2"}, ""},
+		{[]string{"needy:TOKEN"}, "needy", []string{"TOKEN", "TOKEN_2"}, "the operator can add needy:TOKEN_2 there"},
+		{[]string{"other:*"}, "needy", []string{"TOKEN"}, `skill "needy": it may not have the secret TOKEN: policy.secrets of the configuration says`},
+		{[]string{}, "needy", []string{"TOKEN"}, "policy.secrets"},
+		{[]string{"*:token"}, "needy", []string{"TOKEN"}, "policy.secrets"},
+		{[]string{"needy", "*"}, "needy", []string{"TOKEN"}, "policy.secrets"},
+		{[]string{"needy:*"}, "needy-2", []string{"TOKEN"}, "policy.secrets"},
+		{[]string{"other:*"}, "needy", []string{"MISSING"}, "policy.secrets"}, // it does not learn which secrets there are
+		{[]string{}, "needy", nil, ""},
+	} {
+		lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+		s := secrets.New(secrets.Options{
+			Refs: map[string]string{"TOKEN": "env:TOKEN", "TOKEN_2": "env:TOKEN_2"}, Allow: tt.allow, Resolver: credentials.Resolver{Lookup: lookup},
+		})
+		a := ask(tt.names...)
+		a.Skill.Name, a.Chain = tt.skill, []string{"other"} // the skill around it has no say
+		g, err := s.Grant(a)
+		if tt.says == "" {
+			if err != nil || (g == nil) != (tt.names == nil) {
+				t.Errorf("%q, %s: %v", tt.allow, tt.skill, err)
+			}
+			continue
+		}
+		var e *a2e.Error
+		if g != nil || !errors.As(err, &e) || e.Code != a2e.RuntimeError || e.Reason() != a2e.ReasonUnsupported || !strings.Contains(e.Message, tt.says) {
+			t.Errorf("%q, %s: %v", tt.allow, tt.skill, err)
+		}
+	}
+}
+
 func TestValuesArePrintedNowhere(t *testing.T) {
 	s, _ := with(map[string]string{"TOKEN": value})
 	g, err := s.Grant(ask("TOKEN"))

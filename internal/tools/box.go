@@ -26,6 +26,7 @@ type Server struct {
 	Tools    []string          // those that skills may use, * is any text; nil: all
 	ReadOnly []string          // those that write nothing, whatever the server says, and the others do; nil: its hints decide
 	Timeout  time.Duration     // of one use of a tool; 0: 60s
+	Skills   []string          // those that may use it, * is any text; nil: all
 }
 
 // BoxOptions is what a [Box] works with.

@@ -67,11 +67,14 @@ type tool interface {
 }
 
 // Grant implements [service.Service]: nil for a skill that declares no tool. It connects to the MCP servers that the skill
-// needs, so that their tools are known: a server that does not answer costs the call, which may be tried again, and one
+// needs and may use, so that their tools are known: a server that does not answer costs the call, which may be tried again, and one
 // that has not what the skill declares blocks it.
 func (t *Tools) Grant(ask service.Ask) (service.Grant, error) {
 	if len(ask.Skill.ToolNames)+len(ask.Skill.ToolkitNames) == 0 {
 		return nil, nil
+	}
+	if err := t.opt.Box.Permits(ask.Skill); err != nil {
+		return nil, err // before any server is asked
 	}
 	g := &grant{tools: t, ask: ask, byName: map[string]tool{}, room: make(chan struct{}, t.opt.AtOnce), desk: make(chan struct{}, desks*t.opt.AtOnce)}
 	for _, name := range ask.Skill.ToolNames {

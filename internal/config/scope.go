@@ -1,0 +1,42 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotcell/hotcell/policies"
+)
+
+const maxPattern = 64 // bytes, as long as a skill's name or a secret's may be
+
+// checkSkills takes patterns of skills' names; no pattern at all is no skill.
+func checkSkills(patterns []string) string {
+	if why := checkList(patterns); why != "" {
+		return why
+	}
+	for _, p := range patterns {
+		if !skillPattern(p) {
+			return fmt.Sprintf("expected names of skills, such as [report-*], where * stands for any text, not %.40q", p)
+		}
+	}
+	return ""
+}
+
+func skillPattern(s string) bool {
+	return s != "" && len(s) <= maxPattern && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-*") == ""
+}
+
+// secretScopeFaults checks which skills get which secrets. No entry is repeated: a secret might have been put there.
+func (c *Config) secretScopeFaults(v *faults) {
+	const key = "policy.secrets"
+	if why := checkList(c.Policy.Secrets); why != "" {
+		v.add(key, why)
+		return
+	}
+	for i, entry := range c.Policy.Secrets {
+		skill, name, ok := strings.Cut(entry, ":")
+		if !ok || !skillPattern(skill) || len(name) > maxPattern || !policies.SecretName(strings.ReplaceAll(name, "*", "x")) {
+			v.add(fmt.Sprintf("%s[%d]", key, i), `expected SKILL:NAME, such as deploy:GITHUB_TOKEN or "report-*:*", where * stands for any text`)
+		}
+	}
+}
