@@ -66,10 +66,33 @@ func (c *composer) flatten(i int) {
 			s.included(CodeResolution, "includes: there is no skill %s", quote(name))
 			continue
 		}
-		s.tools = append(s.tools, from(c.done[at].tools, name, s.includesAt)...)
-		s.toolkits = append(s.toolkits, from(c.done[at].toolkits, name, s.includesAt)...)
+		s.tools = together(s.tools, from(c.done[at].tools, name, s.includesAt))
+		s.toolkits = together(s.toolkits, from(c.done[at].toolkits, name, s.includesAt))
+		if n := len(s.tools) + len(s.toolkits); n > mostComposed {
+			s.tools, s.toolkits = nil, nil
+			s.included(CodeResolution, "includes: %d tools and toolkits come together with those of %s; the most is %d", n, quote(name), mostComposed)
+			return
+		}
 	}
 	c.settle(s)
+}
+
+// mostComposed bounds what a skill and its includes declare together.
+const mostComposed = 1024
+
+// together appends declarations whose names are new. Skills that are included on many ways would otherwise count on each of them.
+func together(ds, more []declaration) []declaration {
+	known := make(map[string]bool, len(ds)+len(more))
+	for _, d := range ds {
+		known[d.name] = true
+	}
+	for _, d := range more {
+		if !known[d.name] {
+			known[d.name] = true
+			ds = append(ds, d)
+		}
+	}
+	return ds
 }
 
 // from returns the declarations of an included skill as those of the skill that includes it.
