@@ -57,13 +57,15 @@ func endings() []ending {
 			return tight("signal-self", signal).ends(a2e.SandboxCrash, a2e.ReasonSignal, "signal "+signal)
 		}},
 		{"success, a child out of memory", func(_ *house, r *rand.Rand) row {
-			return tight("memory-child", strconv.Itoa(1+r.IntN(3)), "0").and(noted("oom_child")).but(tooMuch)
+			return tight("memory-child", strconv.Itoa(1+r.IntN(3)), "0").and(noted("was killed for want of memory")).but(tooMuch)
 		}},
-		{"success, then out of memory", func(*house, *rand.Rand) row { return tight("memory-after-result").and(noted("oom_child")) }},
+		{"success, then out of memory", func(*house, *rand.Rand) row {
+			return tight("memory-after-result").and(noted("was killed for want of memory"))
+		}},
 		{"success, a child killed", func(*house, *rand.Rand) row { return tight("kill-child").and(calm) }},
 		{"success, near the limit", func(_ *house, r *rand.Rand) row { return wide("memory-brink", strconv.Itoa(40+r.IntN(40))).and(calm) }},
 		{"success, then another exit", func(_ *house, r *rand.Rand) row {
-			return tight("result-then-exit", strconv.Itoa(1+r.IntN(255))).and(noted("exit_code"))
+			return tight("result-then-exit", strconv.Itoa(1+r.IntN(255))).and(noted("the skill exited with"))
 		}},
 		{"cancelled", func(_ *house, r *rand.Rand) row {
 			return wide("memory-hold", "80").ends(a2e.RuntimeError, a2e.ReasonCancelled, "")

@@ -209,7 +209,7 @@ func heldBut(tries int, but ...string) *verdict {
 // tooMuch is the verdict under a runtime whose kernel is a part of the cell, and dies of the cell's memory with it.
 var tooMuch = &verdict{code: a2e.OutOfMemory}
 
-// noted makes sure that a note stands beside the result: oom_child, exit_code, signal.
+// noted makes sure that these words about its end stand beside the result.
 func noted(note string) func(testing.TB, told) {
 	return func(t testing.TB, got told) {
 		t.Helper()

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -106,11 +107,21 @@ func CheckURL(s string) (u *url.URL, why string) {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http":
 		return nil, "expected an address such as https://llm.example.org/v1"
 	case u.User != nil:
-		return nil, "expected an address without user and password: use credential"
+		return nil, "expected an address without user and password: a secret has a setting of its own, which names it"
+	case !portOf(u):
+		return nil, "expected an address whose port, if it has one, is from 1 to 65535"
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.RawPath != "" || strings.Contains(u.Path+"/", "/../"):
 		return nil, "expected an address without query, fragment, escapes and dots"
 	}
 	return u, ""
+}
+
+func portOf(u *url.URL) bool {
+	if u.Port() == "" {
+		return true
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && n > 0
 }
 
 // Loopback reports whether a host is this machine by its very name.

@@ -60,7 +60,7 @@ func TestCompleteFillsIn(t *testing.T) {
 }
 
 func TestCheckNeverRepeatsAnAddress(t *testing.T) {
-	for _, u := range []string{"https://u:SECRET@h", "https://h/?SECRET", "https://h/#SECRET", "ftp://SECRET", "SECRET", "http://[SECRET", "https://h/%53ECRET", "https://h/../SECRET"} {
+	for _, u := range []string{"https://u:SECRET@h", "https://h:0", "https://h:99999/SECRET", "https://h/?SECRET", "https://h/#SECRET", "ftp://SECRET", "SECRET", "http://[SECRET", "https://h/%53ECRET", "https://h/../SECRET"} {
 		found := Provider{Name: "a", Kind: OpenAI, Credential: "env:A", BaseURL: u}.Check()
 		if len(found) != 1 || found[0].Key != "base_url" || strings.Contains(found[0].Why, "SECRET") {
 			t.Errorf("%s: %+v", u, found)

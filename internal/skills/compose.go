@@ -70,9 +70,17 @@ func (c *composer) flatten(i int) {
 		}
 		s.tools = append(s.tools, from(c.done[at].tools, tools, name, s.includesAt)...)
 		s.toolkits = append(s.toolkits, from(c.done[at].toolkits, toolkits, name, s.includesAt)...)
+		if n := len(s.tools) + len(s.toolkits); n > mostComposed {
+			s.tools, s.toolkits = nil, nil
+			s.included(CodeResolution, "includes: %d tools and toolkits come together with those of %s; the most is %d", n, quote(name), mostComposed)
+			return
+		}
 	}
 	c.settle(s)
 }
+
+// mostComposed bounds what a skill and its includes declare together.
+const mostComposed = 1024
 
 // from returns the declarations of an included skill as those of the skill that includes it: all whose names are not known
 // yet, which they are from then on.

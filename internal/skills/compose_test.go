@@ -260,3 +260,32 @@ func TestIncludesInLayers(t *testing.T) {
 		t.Errorf("%s (%s) with %v", sk.Status, sk.BlockedWhy, sk.ToolNames)
 	}
 }
+
+// A skill that is included on a great many ways counts once, and what comes together has a bound.
+func TestIncludesOnManyWays(t *testing.T) {
+	const rows = 60
+	var pairs []string
+	for i := range rows {
+		text := "tools: [reader]\n"
+		if i < rows-1 {
+			text = fmt.Sprintf("includes: [row-%[1]d-a, row-%[1]d-b]\n", i+1)
+		}
+		pairs = append(pairs, fmt.Sprintf("row-%d-a", i), text, fmt.Sprintf("row-%d-b", i), text)
+	}
+	top := found(t, company(t, &testBox{}, pairs...), "row-0-a")
+	if diff := cmp.Diff([]string{"reader"}, top.ToolNames); diff != "" || top.Status != Published {
+		t.Errorf("%s %s: %s", top.Status, top.BlockedWhy, diff)
+	}
+	pairs = nil
+	for i := range 6 {
+		var names []string
+		for j := range 200 {
+			names = append(names, fmt.Sprintf("skill:s-%d-%d", i, j))
+		}
+		pairs = append(pairs, fmt.Sprintf("wide-%d", i), fmt.Sprintf("tools: [%s]\nincludes: [wide-%d]\n", strings.Join(names, ", "), i+1))
+	}
+	l := company(t, &testBox{}, append(pairs, "wide-6", "")...)
+	if s := found(t, l, "wide-0"); s.Status != Blocked || !strings.Contains(s.BlockedWhy, "1200 tools and toolkits come together with those of \"wide-1\"; the most is 1024") {
+		t.Errorf("%s: %s", s.Status, s.BlockedWhy)
+	}
+}

@@ -19,6 +19,17 @@ func (v *Vault) identity() (*age.X25519Identity, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return id, err
 	}
+	names, err := v.Names()
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > 0 { // a new key would hide that the others are lost
+		if id, err := v.readIdentity(); !errors.Is(err, fs.ErrNotExist) { // somebody made it a moment ago
+			return id, err
+		}
+		return nil, fmt.Errorf("%s is gone, and what was kept for it cannot be read without it (%d secrets): bring it back, or remove them with 'hotcell secrets remove'",
+			v.identityFile(), len(names))
+	}
 	if id, err = age.GenerateX25519Identity(); err != nil {
 		return nil, err
 	}

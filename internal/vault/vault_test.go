@@ -108,6 +108,31 @@ func TestWhatCannotBeKeptOrRead(t *testing.T) {
 	}
 }
 
+// A lost identity is not replaced under what was kept for it.
+func TestALostIdentityIsMissed(t *testing.T) {
+	dir := t.TempDir()
+	v := At(dir)
+	if err := v.Set("a", []byte(secret)); err != nil {
+		t.Fatal(err)
+	}
+	identity := filepath.Join(dir, "identity")
+	if err := os.Remove(identity); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Set("b", []byte(secret)); err == nil || !strings.Contains(err.Error(), "identity is gone, and what was kept for it cannot be read without it (1 secrets)") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(identity); err == nil {
+		t.Error("a new identity was made")
+	}
+	if err := v.Remove("a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Set("b", []byte(secret)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSeveralAtOnceShareOneIdentity(t *testing.T) {
 	dir := t.TempDir()
 	var all sync.WaitGroup
