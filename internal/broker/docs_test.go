@@ -17,7 +17,7 @@ func TestTheDocumentedIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, tests := string(data), ""
-	for _, dir := range []string{".", "../config", "../vault", "../../cmd/hotcell"} {
+	for _, dir := range []string{".", "../config", "../vault", "../../cmd/hotcell", "../../executor"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)
