@@ -14,6 +14,9 @@ import (
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
+// maxConns bounds the connections to the gate: a script may ask for thousands of tools at once, and has few files.
+const maxConns = 32
+
 // maxAnswer bounds the tool gate's answer.
 const maxAnswer = 32 << 20
 
@@ -30,7 +33,7 @@ type Tools struct {
 
 // NewTools takes the gate's address and the cell's token; "" is a cell without tools.
 func NewTools(base, token string) *Tools {
-	return &Tools{base: strings.TrimSuffix(base, "/"), token: token, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
+	return &Tools{base: strings.TrimSuffix(base, "/"), token: token, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8, MaxConnsPerHost: maxConns}}}
 }
 
 // Close drops idle connections.

@@ -62,13 +62,23 @@ func (s *server) dialCommand(ctx context.Context, client *mcp.Client) (*mcp.Clie
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	cmd.Stderr = &logWriter{log: s.log, hide: s.hide}
+	cmd.WaitDelay = time.Second // what the program started may keep its stderr
 	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd, TerminateDuration: time.Second}, nil)
 	if err != nil && cmd.Process != nil { // the transport may have left it alone
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		endGroup(cmd)
+		_, _ = cmd.Process.Wait() // and not cmd.Wait: the transport may be in it
+	}
+	if err == nil {
+		s.tasks.Go(func() {
+			_ = session.Wait() // the program itself has ended then
+			endGroup(cmd)
+		})
 	}
 	return session, scrub(err, s.cfg.Command, own)
 }
+
+// endGroup ends what is left of a program and of all that it started.
+func endGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
 // dialURL connects to an endpoint.
 func (s *server) dialURL(ctx context.Context, client *mcp.Client) (*mcp.ClientSession, error) {

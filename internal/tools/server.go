@@ -96,6 +96,9 @@ func (s *server) ready(ctx context.Context) (*mcp.ClientSession, error) {
 	case <-a.done:
 		return a.session, a.err
 	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			return nil, fmt.Errorf("the MCP server %q did not answer in time", s.name)
+		}
 		return nil, fmt.Errorf("waiting for the MCP server %q: %w", s.name, context.Cause(ctx))
 	}
 }

@@ -275,3 +275,27 @@ func TestWhichModel(t *testing.T) {
 		}
 	}
 }
+
+// A script that asks for a great many tools at once waits for them, and opens no more connections than its cell has files for.
+func TestManyToolsAtOnce(t *testing.T) {
+	var open, most atomic.Int64
+	gate := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"success":true,"data":1}`) }))
+	gate.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			if n := open.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+		case http.StateClosed:
+			open.Add(-1)
+		case http.StateActive, http.StateIdle, http.StateHijacked:
+		}
+	}
+	gate.Start()
+	defer gate.Close()
+	b := newBench(t, map[string]string{"main.js": `export default async (_, skill) => (await Promise.all(Array.from({ length: 500 }, () => skill.tool("one")))).length;`})
+	b.env = []string{"HOTCELL_TOOLS_URL=" + gate.URL, "HOTCELL_TOKEN=hc-token"}
+	if s := b.run(t.Context(), t, `{}`); s.data != "500" || most.Load() > 64 {
+		t.Errorf("got %s (%s), %d connections at once", s.data, s.err, most.Load())
+	}
+}
