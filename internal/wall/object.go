@@ -113,7 +113,10 @@ func known(raw []byte) string {
 const MaxDepth = 256
 
 // TooDeep reports whether valid JSON nests deeper than [MaxDepth].
-func TooDeep(b []byte) bool {
+func TooDeep(b []byte) bool { return DeeperThan(b, MaxDepth) }
+
+// DeeperThan reports whether JSON nests deeper than most levels.
+func DeeperThan[T ~string | ~[]byte](b T, most int) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(b); i++ {
 		switch c := b[i]; {
@@ -123,7 +126,7 @@ func TooDeep(b []byte) bool {
 			quoted = !quoted
 		case quoted:
 		case c == '{' || c == '[':
-			if depth++; depth > MaxDepth {
+			if depth++; depth > most {
 				return true
 			}
 		case c == '}' || c == ']':

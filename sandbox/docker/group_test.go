@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotcell/hotcell/internal/testutil"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/cgroup"
 )
@@ -17,17 +18,12 @@ import (
 // grouped is a driver with a root group that no other has.
 func grouped(t *testing.T, limits Timeouts) (d *Driver, root string) {
 	t.Helper()
-	if f := cgroup.Inspect(); f.Why != "" {
-		t.Skip(f.Why)
-	}
+	testutil.Require(t, "cgroups")
+	testutil.Require(t, "cgroupfs")
 	root = fmt.Sprintf("/hotcell-docker-%d", os.Getpid())
 	d = open(t, Options{Instance: "test", Timeouts: limits, Cgroup: cgroup.Options{Root: root}})
-	f, err := d.learn(t.Context(), 0)
-	if err != nil {
+	if _, err := d.learn(t.Context(), 0); err != nil {
 		t.Fatal(err)
-	}
-	if f.cgroups.Driver != "cgroupfs" {
-		t.Skipf("the engine's cgroup driver is %s: there are no groups of our own", f.cgroups.Driver)
 	}
 	return d, root
 }

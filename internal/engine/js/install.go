@@ -10,6 +10,7 @@ import (
 	"github.com/grafana/sobek"
 	"github.com/grafana/sobek/parser"
 	"github.com/hotcell/hotcell/internal/engine"
+	"github.com/hotcell/hotcell/internal/wall"
 )
 
 const preludeName = "hotcell:prelude"
@@ -21,7 +22,7 @@ var prelude string
 func (s *script) install() error {
 	s.json = newJSON(s.rt)
 	natives := map[string]any{
-		"tooDeep":   tooDeep,
+		"tooDeep":   func(text string) bool { return wall.DeeperThan(text, maxNesting) },
 		"log":       func(level, message string) { s.voice.Log(level, message) },
 		"fetch":     s.fetchNative,
 		"timer":     s.timer,

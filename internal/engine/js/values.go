@@ -68,24 +68,3 @@ func exported[T any](value sobek.Value) (T, bool) {
 
 // maxNesting is how deep a script may read JSON.
 const maxNesting = 10_000
-
-// tooDeep reports whether a JSON text nests deeper than [maxNesting].
-func tooDeep(text string) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxNesting {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
-}
