@@ -23,6 +23,7 @@ const shutTime = time.Second
 type mouth struct {
 	w     io.Writer
 	turn  chan struct{} // holds one while somebody writes
+	first time.Time     // when the first write began
 	taken bool          // a byte was accepted, by the cell or by an engine for it
 	shut  bool
 }
@@ -35,6 +36,9 @@ func (m *mouth) Write(p []byte) (int, error) {
 	defer func() { <-m.turn }()
 	if m.shut {
 		return 0, errShut
+	}
+	if m.first.IsZero() {
+		m.first = time.Now()
 	}
 	n, err := m.w.Write(p)
 	m.taken = m.taken || n > 0
@@ -66,7 +70,24 @@ func (f *facts) stillborn(ctx context.Context, cl *cell, r *relay.Relay) bool {
 	case f.Input != nil && !errors.Is(f.Input, errUntouched):
 		return false
 	}
-	return cl.mouth.untouched() && r.Hush(itsReadyLine)
+	return (cl.mouth.untouched() || cl.deadBefore()) && r.Hush(itsReadyLine)
+}
+
+// deadBefore reports whether the cell's end was known before anything was written to it: engines accept writes for cells that
+// have ended.
+func (cl *cell) deadBefore() bool {
+	select {
+	case <-cl.exited:
+	default:
+		return false
+	}
+	select {
+	case cl.mouth.turn <- struct{}{}:
+	case <-time.After(shutTime):
+		return false
+	}
+	defer func() { <-cl.mouth.turn }()
+	return cl.lost == nil && !cl.exit.At.IsZero() && cl.exit.At.Before(cl.mouth.first)
 }
 
 // unsaid takes back that a cell took nothing, where it turned out to have said something: then it is a cell that was cut off.

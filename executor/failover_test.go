@@ -46,6 +46,20 @@ type closedStdin struct{}
 func (closedStdin) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 func (closedStdin) Close() error              { return nil }
 
+// agreeable is a cell whose engine takes whatever is written to its stdin, long after its end.
+type agreeable struct{ sandbox.Sandbox }
+
+func (a agreeable) Stdio() sandbox.Stdio {
+	s := a.Sandbox.Stdio()
+	s.Stdin = openStdin{}
+	return s
+}
+
+type openStdin struct{}
+
+func (openStdin) Write(p []byte) (int, error) { return len(p), nil }
+func (openStdin) Close() error                { return nil }
+
 // failoverRig is a supervisor whose pool holds two cells for the skill "free", and counts how often a cell read a request.
 func failoverRig(t *testing.T, l life, shoot func(sandbox.Sandbox, int64) sandbox.Sandbox) (*bench, *shooter, *atomic.Int64) {
 	t.Helper()
@@ -96,6 +110,11 @@ func TestACallOutlivesCellsThatWaited(t *testing.T) {
 			return box
 		}, 2},
 		"all are dead": {shot, 2},
+		"all are dead, and the engine takes their requests": {func(box sandbox.Sandbox, _ int64) sandbox.Sandbox {
+			_ = box.Kill(context.Background())
+			_, _ = box.Wait(context.Background())
+			return agreeable{box}
+		}, 2},
 		"all are deaf": {func(box sandbox.Sandbox, _ int64) sandbox.Sandbox { return deafened{box} }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
