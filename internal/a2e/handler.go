@@ -9,6 +9,7 @@ type Caller struct {
 	Door      string // stdio, socket, http, cli
 
 	Groups map[string]string // by group of the principal its role there: member, admin or owner. Nobody changes it
+	Admin  bool              // an operator, who may do everything that operators do
 }
 
 // Handler answers A2E requests. Front doors know it and nothing of what stands behind.

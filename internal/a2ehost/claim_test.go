@@ -72,6 +72,7 @@ func TestThePeerOfASocketIsKnown(t *testing.T) {
 	recv[*a2e.CallResponse](p)
 	want := []a2e.Caller{{
 		Principal: fmt.Sprintf("uid:%d", os.Getuid()), Door: "socket", Groups: map[string]string{fmt.Sprintf("gid:%d", os.Getgid()): "member"},
+		Admin: true,
 	}}
 	if diff := cmp.Diff(want, f.saw); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -93,7 +93,7 @@ func TestAgentIsTold(t *testing.T) {
 	}
 	p.send(callLine("c1", "echo"))
 	recv[*a2e.CallResponse](p)
-	if diff := cmp.Diff([]a2e.Caller{{Agent: "me", Door: "stdio"}}, f.saw); diff != "" {
+	if diff := cmp.Diff([]a2e.Caller{{Agent: "me", Door: "stdio", Admin: true}}, f.saw); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -55,8 +55,8 @@ func hotcell() plan {
 			"integration/bench":       {"integration/rig"},
 		},
 		only: map[string][]string{
-			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth"},
-			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth"},
+			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
+			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 		},
 		reach: map[string][]string{
 			"cmd/hotcell-runner": {"internal/runner", "internal/wall", "internal/cleanup"},
@@ -84,6 +84,7 @@ func floors() map[string]int {
 		"internal/skills":         floorContract,
 		"internal/skills/bundled": floorContract,
 		"internal/skills/watch":   floorAdapter,
+		"internal/catalog":        floorContract,
 		"internal/audit":          floorContract,
 		"internal/auth":           floorContract,
 		"internal/credentials":    floorContract,

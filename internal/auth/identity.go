@@ -95,7 +95,7 @@ func (id Identity) Role(group string) Role {
 
 // Caller returns the identity in the words of a [a2e.Handler].
 func (id Identity) Caller(door string) a2e.Caller {
-	who := a2e.Caller{Principal: id.Principal, Agent: id.Agent, Door: door}
+	who := a2e.Caller{Principal: id.Principal, Agent: id.Agent, Door: door, Admin: id.May(Admin)}
 	for _, m := range id.Groups {
 		if who.Groups == nil {
 			who.Groups = map[string]string{}

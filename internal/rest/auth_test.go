@@ -135,7 +135,7 @@ func TestTheClientShowsItsToken(t *testing.T) {
 
 // A literal address in Host is taken when it is the one that the client connected to: another one may be anybody's.
 func TestHostIsTheAddressThatWasReached(t *testing.T) {
-	h := guard(nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	h := guard(nil, bodies(nil), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	at := func(ip string) context.Context {
 		return context.WithValue(context.Background(), http.LocalAddrContextKey, net.Addr(&net.TCPAddr{IP: net.ParseIP(ip), Port: 8765}))
 	}

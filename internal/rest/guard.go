@@ -1,8 +1,8 @@
 package rest
 
 import (
+	"fmt"
 	"log/slog"
-	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -11,9 +11,6 @@ import (
 	"strings"
 	"time"
 )
-
-// maxBody bounds what a request carries, in bytes.
-const maxBody = 1 << 20
 
 // headers sets what every answer has: no sniffing, no caching, no embedding.
 func headers(version string, next http.Handler) http.Handler {
@@ -52,28 +49,29 @@ func recovered(log *slog.Logger, next http.Handler) http.Handler {
 // guard refuses what a web page could send through a browser: a Host that was not expected (DNS rebinding), another
 // site's Origin, and writes that need no preflight. hosts are what is allowed beside the loopback names and the address
 // that the client connected to: of an address, rebinding can make no use.
-func guard(hosts []string, next http.Handler) http.Handler {
+func guard(hosts []string, rules func(*http.Request) body, next http.Handler) http.Handler {
 	allowed := allowlist(hosts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, ok := allowed.canonical(r.Host)
 		if !ok {
 			host, ok = reached(r)
 		}
+		rule := rules(r)
 		switch {
 		case !ok:
 			fail(w, http.StatusMisdirectedRequest, "host_not_allowed",
 				"the Host header names no host of this listener: use its address, localhost, or a name in its configuration's hosts")
 		case !allowed.sameOrigin(r, host):
 			fail(w, http.StatusForbidden, "origin_not_allowed", "requests from other web origins are refused")
-		case !jsonBody(r):
-			fail(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "expected content type application/json")
-		case r.ContentLength > maxBody:
-			fail(w, http.StatusRequestEntityTooLarge, "too_large", "the body is larger than 1 MiB")
+		case !rule.takes(r):
+			fail(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "expected content type "+strings.Join(rule.content, " or "))
+		case r.ContentLength > rule.max:
+			fail(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is larger than %d bytes", rule.max))
 		default:
 			if r.ContentLength != 0 { // the server reads what we don't, and holds a place for as long
 				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // a test's recorder has none
 			}
-			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			r.Body = http.MaxBytesReader(w, r.Body, rule.max)
 			next.ServeHTTP(w, r)
 		}
 	})
@@ -162,22 +160,4 @@ func withPort(canonical, scheme string) string {
 		return canonical + "443"
 	}
 	return canonical + "80"
-}
-
-// jsonBody reports whether a request that writes says that it carries JSON. A DELETE need not carry anything.
-func jsonBody(r *http.Request) bool {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return true
-	case http.MethodDelete:
-		if r.ContentLength == 0 {
-			return true
-		}
-	}
-	types := r.Header.Values("Content-Type")
-	if len(types) != 1 {
-		return false
-	}
-	kind, _, err := mime.ParseMediaType(types[0])
-	return err == nil && kind == "application/json"
 }

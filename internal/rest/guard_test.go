@@ -83,7 +83,7 @@ func TestFetchMetadata(t *testing.T) {
 
 func TestWritesMustBeJSON(t *testing.T) {
 	reached := false
-	h := guard(nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := guard(nil, bodies(nil), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reached = true
 		if _, err := io.ReadAll(r.Body); err != nil {
 			w.WriteHeader(http.StatusRequestEntityTooLarge)

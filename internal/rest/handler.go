@@ -20,8 +20,18 @@ type Options struct {
 	Ready   func(ctx context.Context) error // nil: always ready. The error's first line is shown to admins
 	Metrics http.Handler                    // nil: no /metrics
 	Hosts   []string                        // what Host may name beside loopback and the address that was connected to, without port
+	Mounts  []Mount                         // other doors on the same listener
 	Log     *slog.Logger                    // nil: none
 	Version string                          // for the Server header; "": no such header
+}
+
+// Mount is another door on the listener. The rules about Host, Origin and content types hold for it too.
+type Mount struct {
+	Patterns []string   // of [http.ServeMux]: "POST /send", "/mcp"
+	Scope    auth.Scope // that a request needs; its identity is in the context. "": none, and the door asks for itself
+	Content  []string   // content types of writes; nil: application/json
+	MaxBody  int64      // bytes of a request; 0: 1 MiB
+	Handler  http.Handler
 }
 
 // New returns the door: its routes behind the listener rules.
@@ -40,7 +50,16 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /v1/calls/{id}", a.needs(auth.Calls, a.show))
 	mux.HandleFunc("DELETE /v1/calls/{id}", a.needs(auth.Calls, a.cancel))
 	mux.HandleFunc("GET /v1/calls/{id}/events", a.needs(auth.Calls, a.events))
-	return headers(o.Version, recovered(o.Log, guard(o.Hosts, plainErrors(mux))))
+	for _, m := range o.Mounts {
+		h := m.Handler
+		if m.Scope != "" {
+			h = a.needs(m.Scope, h.ServeHTTP)
+		}
+		for _, p := range m.Patterns {
+			mux.Handle(p, h)
+		}
+	}
+	return headers(o.Version, recovered(o.Log, guard(o.Hosts, bodies(o.Mounts), plainErrors(mux))))
 }
 
 // plainErrors answers in JSON where the mux has no route, with the status and Allow header that the mux would give.

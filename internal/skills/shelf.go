@@ -1,0 +1,28 @@
+package skills
+
+import (
+	"context"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+)
+
+// Shelf is what each caller may see and use of the skills. It is safe for concurrent use.
+type Shelf interface {
+	// View returns the skills as a caller sees them now. A skill keeps its value as long as it does not change.
+	View(ctx context.Context, who a2e.Caller) (View, error)
+}
+
+// View is one caller's catalog. What it does not find the caller can't see, whether it is there or not.
+type View interface {
+	Catalog
+	// Allows reports whether the caller's agent may use a skill of the catalog.
+	Allows(s *Skill) bool
+}
+
+// Open is the shelf on which everybody may see and use everything.
+func Open(c Catalog) Shelf { return open{c} }
+
+type open struct{ Catalog }
+
+func (o open) View(context.Context, a2e.Caller) (View, error) { return o, nil }
+func (open) Allows(*Skill) bool                               { return true }
