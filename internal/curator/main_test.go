@@ -3,7 +3,6 @@ package curator
 import (
 	"context"
 	"errors"
-	"maps"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
@@ -169,15 +168,6 @@ func names(all []*skills.Skill) (out []string) {
 		out = append(out, s.Name)
 	}
 	return out
-}
-
-func plus(m map[string]string, key, value string) map[string]string {
-	m = maps.Clone(m)
-	if m == nil {
-		m = map[string]string{}
-	}
-	m[key] = value
-	return m
 }
 
 func asError(err error, e **catalog.Error) bool { return errors.As(err, e) }
