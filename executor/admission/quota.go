@@ -45,9 +45,11 @@ func NewQuotas(q Quota, now func() time.Time) *Quotas {
 	return &Quotas{quota: q, now: now, spent: map[string]*spent{}}
 }
 
-// A day is counted in slices, and ends with the slice that began one day ago.
+// Slice is what a day is counted in. It ends with the slice that began one day ago.
+const Slice = 15 * time.Minute
+
 const (
-	slice  = 15 * time.Minute
+	slice  = Slice
 	slices = int64(24 * time.Hour / slice)
 
 	again = time.Second // for what ends nobody knows when

@@ -281,4 +281,3 @@ func scanAgentHolding(row interface{ Scan(...any) error }) (catalog.AgentHolding
 	h.Default = list
 	return h, nil
 }
-

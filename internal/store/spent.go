@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// SpentSlice is how long a slice of time is: its number is how many of them lie between the Unix epoch and its beginning.
+const SpentSlice = 15 * time.Minute
+
 // spentKept is how long it is kept what principals used: a little longer than a day, which is how long it counts.
 const spentKept = 25 * time.Hour
 
@@ -39,10 +42,11 @@ func (s *Store) Spent(ctx context.Context, since int64, tell func(principal stri
 	return rows.Err()
 }
 
-// dropSpent removes what counts no more. A slice's number times its length is when it began.
-func dropSpent(before int64) trimStep {
+// dropSpent removes what counts no more.
+func dropSpent(before time.Time) trimStep {
 	return func(tx *sql.Tx) (bool, error) {
-		n, err := affected(tx.Exec(`DELETE FROM spent WHERE (principal, slice) IN (SELECT principal, slice FROM spent WHERE slice < ? LIMIT ?)`, before, trimEvents))
+		n, err := affected(tx.Exec(`DELETE FROM spent WHERE (principal, slice) IN (SELECT principal, slice FROM spent WHERE slice < ? LIMIT ?)`,
+			before.UnixNano()/int64(SpentSlice), trimEvents))
 		return n == trimEvents, err
 	}
 }
