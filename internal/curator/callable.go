@@ -21,11 +21,11 @@ func (c *Curator) Callable(ctx context.Context, who a2e.Caller) ([]catalog.Entry
 		return nil, err
 	}
 	var entries []catalog.Entry
-	names := map[string]bool{}
+	names, entered := map[string]bool{}, map[string]bool{}
 	for _, s := range v.List() {
-		taken := names[s.Name]
 		names[s.Name] = names[s.Name] || s.Status != skills.Created && s.Status != skills.Archived
-		if s.Status == skills.Published && !taken && v.Allows(s) {
+		if s.Status == skills.Published && !entered[s.Name] && v.Allows(s) {
+			entered[s.Name] = true
 			entries = append(entries, callable(s))
 		}
 	}
