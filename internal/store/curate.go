@@ -147,7 +147,7 @@ func (s *Store) DropCustomSkill(ctx context.Context, r catalog.Record) ([]catalo
 		if err := unchanged(tx, r.ID, r.Revision); err != nil {
 			return err
 		}
-		if scrubbed, err = scrub(tx, r.Principal, r.Name); err != nil {
+		if scrubbed, err = s.scrub(tx, r.Principal, r.Name); err != nil {
 			return err
 		}
 		for _, from := range []string{`custom_files WHERE skill = ?`, `custom_skills WHERE id = ?`} {
