@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/policies"
-	"github.com/hotcell/hotcell/sandbox"
 )
 
 const maxTail = 20 // lines of a skill's stderr that are shown
@@ -53,7 +53,7 @@ func showFailure(errs *screen, name string, e *a2e.Error, bound policies.Party, 
 
 // failureLine is `skill "x" ended with timeout: message (reason); hint`.
 func failureLine(name string, e *a2e.Error, bound policies.Party) string {
-	line := fmt.Sprintf("skill %q ended with %s: %s", oneLine(name, 80), e.Code, oneLine(plainEngine(e.Message), maxLineText))
+	line := fmt.Sprintf("skill %q ended with %s: %s", oneLine(name, 80), e.Code, oneLine(host.PlainEngine(e.Message), maxLineText))
 	if reason := e.Reason(); reason != "" {
 		line += " (" + oneLine(reason, 80) + ")"
 	}
@@ -108,11 +108,6 @@ func timeoutHint(bound policies.Party) string {
 		return "no call may take longer"
 	}
 	return "the call's timeout and timeout_seconds in skill.yaml set its time"
-}
-
-// plainEngine drops the category that adapters put behind an engine's failure: their own words say it better.
-func plainEngine(message string) string {
-	return strings.TrimSuffix(message, ": "+sandbox.ErrUnavailable.Error())
 }
 
 // shellName is a skill's name as it may stand in a command that people copy.

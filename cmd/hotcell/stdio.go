@@ -32,7 +32,7 @@ func (a *app) stdio(ctx context.Context) error {
 		return err
 	}
 	host, err := a2ehost.New(a2ehost.Options{
-		Handler: sys.supervisor, Door: "stdio", Version: version(embedded).Version, ErrorsAs: cfg.A2E.Errors, Log: log,
+		Handler: sys.supervisor, Door: "stdio", Version: version(programs()).Version, ErrorsAs: cfg.A2E.Errors, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, sys.close())

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"log/slog"
@@ -13,8 +13,8 @@ import (
 	"github.com/hotcell/hotcell/internal/oidc"
 )
 
-// authenticator knows who calls, as the configuration has it.
-func authenticator(cfg *config.Config, tokens auth.Finder) auth.Authenticator {
+// Authenticator knows who calls, as the configuration has it.
+func Authenticator(cfg *config.Config, tokens auth.Finder) auth.Authenticator {
 	switch cfg.Auth.Mode {
 	case config.AuthNone:
 		return auth.Open{Self: os.Geteuid()}
@@ -33,8 +33,8 @@ func quota(cfg *config.Config) admission.Quota {
 	return admission.Quota{InFlight: q.InFlight, PerMinute: q.PerMinute, CPU: time.Duration(q.CPU), Memory: int64(q.Memory)}
 }
 
-// hostNames is what a Host header may name: what the configuration says, and what it has the door listen at.
-func hostNames(cfg *config.Config) []string {
+// HostNames is what a Host header may name: what the configuration says, and what it has the door listen at.
+func HostNames(cfg *config.Config) []string {
 	names := slices.Clone(cfg.Hosts)
 	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil && host != "" {
 		names = append(names, host)
@@ -42,8 +42,8 @@ func hostNames(cfg *config.Config) []string {
 	return names
 }
 
-// warnOfExposure tells an operator that what listens elsewhere speaks plain HTTP.
-func warnOfExposure(cfg *config.Config, log *slog.Logger) {
+// WarnOfExposure tells an operator that what listens elsewhere speaks plain HTTP.
+func WarnOfExposure(cfg *config.Config, log *slog.Logger) {
 	if cfg.Exposed() {
 		log.Warn("HTTP is not on loopback, and tokens travel as they are: put a proxy that speaks TLS in front of it", "listen", cfg.Listen)
 	}
