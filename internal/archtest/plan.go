@@ -128,6 +128,7 @@ func floors() map[string]int {
 		"internal/a2ehost": floorDoor,
 		"internal/rest":    floorDoor,
 
+		"executor/embed":                floorProgram,
 		"cmd/hotcell":                   floorProgram,
 		"cmd/hotcell-engine":            floorProgram,
 		"cmd/hotcell-runner":            floorProgram,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/executor"
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/skills"
 )
@@ -19,6 +20,7 @@ const cleanUp = 20 * time.Second
 // Options are what a configuration does not say.
 type Options struct {
 	Programs fs.FS        // what runs inside cells: the files that [RunnerFile] and [EngineFile] name
+	Plugins  []a2e.Plugin // serve skills in this process
 	Version  string       // of hotcell, for metrics
 	Log      *slog.Logger // required
 }

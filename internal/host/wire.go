@@ -98,7 +98,7 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 	log := o.Log
 	driver, host := pooled(p.driver, cfg, observer, log)
 	supervisor, err := executor.New(executor.Config{
-		Driver: driver, Images: p.images, Skills: lib, Journal: p.journal, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
+		Driver: driver, Images: p.images, Skills: lib, Plugins: o.Plugins, Journal: p.journal, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
 		Services: out.services, Models: true, Audit: p.journal,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
