@@ -35,7 +35,7 @@ type Options struct {
 	FlushTimeout time.Duration // the same while the session is being cancelled; 0: 5s
 	ErrorsAs     string        // ErrorsAsResp or ErrorsAsMessage; "": ErrorsAsResp
 
-	InputEnded func() // is told that nothing more is read, which calls in flight outlive; nil: nobody
+	InputEnded func() // is told that the peer of a stream sends nothing more, which calls in flight outlive; nil: nobody
 
 	Log *slog.Logger // nil: none
 }

@@ -82,7 +82,12 @@ func (h *Host) serve(ctx context.Context, r io.Reader, w io.Writer, act *activit
 	ctx, cancel := context.WithCancelCause(ctx)
 	clocked := &lineClock{input: in, most: h.opt.LineTimeout, act: act}
 	s := h.newSession(act, a2e.NewDecoder(clocked, h.opt.MaxLine).Within(h.memory.lend(ctx)), a2e.NewEncoder(out), cancel)
-	s.claim.shown.Peer, s.ended = peer, h.opt.InputEnded
+	s.claim.shown.Peer = peer
+	s.ended = func() {
+		if h.opt.InputEnded != nil && ctx.Err() == nil {
+			h.opt.InputEnded()
+		}
+	}
 	var helpers sync.WaitGroup
 	helpers.Go(func() {
 		<-ctx.Done()
