@@ -36,7 +36,7 @@ func chosen(ctx context.Context, cfg *config.Config, id string) string {
 
 // gatherDirect asks this host what doctor judges, where cells are made without an engine.
 func gatherDirect(ctx context.Context, cfg *config.Config, id string, log *slog.Logger) doctor.Facts {
-	set := doctorSettings(cfg, programs())
+	set := doctorSettings(cfg, embedded)
 	set.Driver = doctor.DriverOCI
 	from := doctor.Sources{
 		Host:   func(ctx context.Context, root string) doctor.Host { return doctor.LookAround(ctx, "/", set, root) },

@@ -33,7 +33,7 @@ func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Fa
 	if cfg.Sandbox.Driver == host.DriverOCI || chosen(ctx, cfg, id) == host.DriverOCI {
 		return gatherDirect(ctx, cfg, id, log)
 	}
-	set := doctorSettings(cfg, programs())
+	set := doctorSettings(cfg, embedded)
 	owners := func() ([]instance.Info, error) { return instance.List(filepath.Join(cfg.DataDir, host.InstancesDir)) }
 	host := func(ctx context.Context, engineRoot string) doctor.Host {
 		return doctor.LookAround(ctx, "/", set, engineRoot)
@@ -98,7 +98,7 @@ func defaultImage(ctx context.Context, store images.Store, ref string) doctor.Im
 		why, _, _ = strings.Cut(why, ": docker save") // the hint says so too
 		return doctor.Image{Why: why}
 	case err != nil:
-		return doctor.Image{Failed: host.PlainEngine(err.Error())}
+		return doctor.Image{Failed: plainEngine(err.Error())}
 	}
 	return doctor.Image{ID: img.ID, Size: img.Size}
 }

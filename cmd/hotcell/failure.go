@@ -53,7 +53,7 @@ func showFailure(errs *screen, name string, e *a2e.Error, bound policies.Party, 
 
 // failureLine is `skill "x" ended with timeout: message (reason); hint`.
 func failureLine(name string, e *a2e.Error, bound policies.Party) string {
-	line := fmt.Sprintf("skill %q ended with %s: %s", oneLine(name, 80), e.Code, oneLine(host.PlainEngine(e.Message), maxLineText))
+	line := fmt.Sprintf("skill %q ended with %s: %s", oneLine(name, 80), e.Code, oneLine(plainEngine(e.Message), maxLineText))
 	if reason := e.Reason(); reason != "" {
 		line += " (" + oneLine(reason, 80) + ")"
 	}
@@ -109,6 +109,9 @@ func timeoutHint(bound policies.Party) string {
 	}
 	return "the call's timeout and timeout_seconds in skill.yaml set its time"
 }
+
+// plainEngine drops the category that adapters put behind an engine's failure.
+func plainEngine(message string) string { return host.PlainEngine(message) }
 
 // shellName is a skill's name as it may stand in a command that people copy.
 func shellName(name string) string {

@@ -11,24 +11,24 @@ import (
 	"github.com/hotcell/hotcell/internal/host"
 )
 
-// embedded holds what `make build` put there: for amd64 and arm64 hotcell-runner-ARCH, and hotcell-engine-ARCH.gz. A plain
-// `go build` leaves it empty, and such a hotcell says so when it needs one of them.
+// builtIn is the folder that `make build` fills: for amd64 and arm64 hotcell-runner-ARCH, and hotcell-engine-ARCH.gz.
 //
 //go:embed all:embed
-var embedded embed.FS
+var builtIn embed.FS
 
-// programs are what is embedded, by name.
-func programs() fs.FS {
-	sub, err := fs.Sub(embedded, "embed")
+// embedded holds these files by their names. A plain `go build` leaves it empty, and such a hotcell says so when it needs one
+// of them.
+var embedded = func() fs.FS {
+	sub, err := fs.Sub(builtIn, "embed")
 	if err != nil {
-		return embedded // the folder's name is valid
+		return builtIn // the folder's name is valid
 	}
 	return sub
-}
+}()
 
 // open wires a supervisor from the configuration. No engine is asked yet.
 func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, error) {
-	sys, err := host.Open(ctx, cfg, host.Options{Programs: programs(), Version: version(programs()).Version, Log: log})
+	sys, err := host.Open(ctx, cfg, host.Options{Programs: embedded, Version: version(embedded).Version, Log: log})
 	var bad *host.ConfigError
 	if errors.As(err, &bad) {
 		return nil, usagef("%w", err)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2ehost"
 	"github.com/hotcell/hotcell/internal/config"
-	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/rest"
 )
 
@@ -67,9 +66,13 @@ func (a *app) serve(ctx context.Context, overrides map[string]any) error {
 
 // daemonDoors listens, says so, and serves until ctx ends.
 func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, log *slog.Logger) error {
-	lines, err := a2ehost.New(a2ehost.Options{
-		Handler: sys.supervisor, Auth: sys.auth, Door: "socket", Version: version(programs()).Version, ErrorsAs: cfg.A2E.Errors, Log: log,
+	host, err := a2ehost.New(a2ehost.Options{
+		Handler: sys.supervisor, Auth: sys.auth, Door: "socket", Version: version(embedded).Version, ErrorsAs: cfg.A2E.Errors, Log: log,
 	})
+	if err != nil {
+		return err
+	}
+	remote, err := a2eOverHTTP(sys, cfg, log)
 	if err != nil {
 		return err
 	}
@@ -82,7 +85,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 		return errors.Join(listenError(cfg.Socket, "--socket", err), web.Close())
 	}
 	handler := rest.New(rest.Options{
-		Control: sys.supervisor, Auth: sys.auth, Hosts: host.HostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(programs()).Version,
+		Control: sys.supervisor, Mounts: a2eMounts(remote), Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
 		Ready: func(c context.Context) error {
 			if ctx.Err() != nil {
 				return errors.New("stopping")
@@ -95,12 +98,13 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 			return sys.probe(c)
 		},
 	})
-	host.WarnOfExposure(cfg, log)
+	warnOfExposure(cfg, log)
 	probeEngine(ctx, sys, log)
 	a.errs.line(fmt.Sprintf("hotcell: ready: http://%s and %s", web.Addr(), cfg.Socket))
 	return serveDoors(ctx, sys.supervisor, log,
 		func(ctx context.Context) error { return rest.Serve(ctx, web, handler, log) },
-		func(ctx context.Context) error { return lines.ServeSocket(ctx, local) },
+		func(ctx context.Context) error { return host.ServeSocket(ctx, local) },
+		remote.Serve,
 	)
 }
 
@@ -123,6 +127,6 @@ func probeEngine(ctx context.Context, sys *system, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	if err := sys.probe(ctx); err != nil {
-		log.Warn("no engine answers yet: calls fail until one does", "error", host.PlainEngine(err.Error()))
+		log.Warn("no engine answers yet: calls fail until one does", "error", plainEngine(err.Error()))
 	}
 }

@@ -213,7 +213,7 @@ func (b *bench) keyed(t *testing.T, data string) {
 func TestExposureIsSaid(t *testing.T) {
 	for listen, want := range map[string]bool{"0.0.0.0:1": true, "127.0.0.1:1": false} {
 		var said strings.Builder
-		host.WarnOfExposure(&config.Config{Listen: listen}, slog.New(slog.NewTextHandler(&said, nil)))
+		warnOfExposure(&config.Config{Listen: listen}, slog.New(slog.NewTextHandler(&said, nil)))
 		if strings.Contains(said.String(), "put a proxy that speaks TLS in front of it") != want {
 			t.Errorf("%s: %s", listen, said.String())
 		}

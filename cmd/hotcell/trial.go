@@ -63,7 +63,7 @@ func (t trial) cell(ctx context.Context, defaults []doctor.Image) doctor.Cell {
 	img, err := store.Smallest(ctx)
 	switch {
 	case err != nil:
-		return doctor.Cell{Skipped: "no image of images.defaults is there, and others can't be listed: " + host.PlainEngine(err.Error()), Hint: hint}
+		return doctor.Cell{Skipped: "no image of images.defaults is there, and others can't be listed: " + plainEngine(err.Error()), Hint: hint}
 	case img.ID == "":
 		return doctor.Cell{Skipped: "the engine has no image", Hint: hint}
 	}
@@ -106,7 +106,7 @@ func (t trial) policy() policies.Policy {
 func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe, source string, err error) {
 	cfg := executor.Config{
 		Driver: t.driver, Images: t.store, Skills: oneSkill{skill},
-		Runner: func(arch string) (sandbox.Tree, error) { return host.RunnerTree(programs(), arch) },
+		Runner: func(arch string) (sandbox.Tree, error) { return host.RunnerTree(embedded, arch) },
 		Policy: t.policy(), Pull: images.PullNever, MaxCells: 1,
 		Instance: t.instance, Host: host.HostID(), RunDir: host.RunDir(t.cfg), Log: t.log,
 	}
@@ -136,7 +136,7 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 	case e.Code == a2e.Timeout:
 		return nil, "", fmt.Errorf("it was not made, started and done within %s", trialLimit)
 	default:
-		return nil, "", errors.New(string(e.Code) + ": " + host.PlainEngine(e.Message))
+		return nil, "", errors.New(string(e.Code) + ": " + plainEngine(e.Message))
 	}
 	if calls, err := supervisor.List(ctx, 1); err == nil && len(calls) == 1 {
 		source = calls[0].Confidence

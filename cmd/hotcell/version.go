@@ -31,7 +31,7 @@ func (a *app) versionCmd() *cobra.Command {
 		Short: "Print the version and what is built in",
 		Args:  exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			v := version(programs())
+			v := version(embedded)
 			if asJSON {
 				return a.printJSON(v)
 			}

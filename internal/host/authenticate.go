@@ -1,7 +1,6 @@
 package host
 
 import (
-	"log/slog"
 	"net"
 	"os"
 	"slices"
@@ -40,11 +39,4 @@ func HostNames(cfg *config.Config) []string {
 		names = append(names, host)
 	}
 	return names
-}
-
-// WarnOfExposure tells an operator that what listens elsewhere speaks plain HTTP.
-func WarnOfExposure(cfg *config.Config, log *slog.Logger) {
-	if cfg.Exposed() {
-		log.Warn("HTTP is not on loopback, and tokens travel as they are: put a proxy that speaks TLS in front of it", "listen", cfg.Listen)
-	}
 }
