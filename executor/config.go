@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
@@ -20,6 +21,11 @@ type Config struct {
 	Driver sandbox.Driver
 	Images images.Store
 	Skills skills.Catalog
+	Shelf  skills.Shelf // what each caller sees and may use; nil: everybody all of Skills
+
+	// Plugins serve skills in this process, beside those that run in cells. A name that the shelf has is the shelf's skill,
+	// and one that several plugins have is the first one's.
+	Plugins []a2e.Plugin
 
 	// Runner returns the file tree that holds the runner for an engine's architecture ("amd64", "arm64"). The file is
 	// named "runner" and the tree's target is [wall.DirRunner].
@@ -100,6 +106,9 @@ func (c *Config) check() error {
 }
 
 func (c *Config) fill() {
+	if c.Shelf == nil {
+		c.Shelf = skills.Open(c.Skills)
+	}
 	if c.Pull == "" {
 		c.Pull = images.PullMissing
 	}

@@ -25,6 +25,7 @@ const (
 	floorCompile  = 2 // pure: policy and workload to a sandbox's spec
 	floorAdapter  = 3 // each the only home of its dependency
 	floorExecutor = 4 // the supervisor and what configures it: contracts only
+	floorWiring   = 5 // puts the supervisor and its adapters together; knows no door
 	floorDoor     = 5 // each speaks to a Handler, never to the executor
 	floorProgram  = 6 // wires everything; imported by nobody
 )
@@ -73,6 +74,7 @@ func floors() map[string]int {
 		"internal/wall":       floorWords,
 		"internal/cleanup":    floorWords,
 		"internal/control":    floorWords,
+		"internal/fileset":    floorWords,
 		"internal/testutil":   floorWords,
 		"internal/archtest":   floorWords,
 
@@ -121,9 +123,12 @@ func floors() map[string]int {
 		"internal/config":    floorExecutor,
 		"internal/doctor":    floorExecutor,
 
+		"internal/host": floorWiring,
+
 		"internal/a2ehost": floorDoor,
 		"internal/rest":    floorDoor,
 
+		"executor/embed":                floorProgram,
 		"cmd/hotcell":                   floorProgram,
 		"cmd/hotcell-engine":            floorProgram,
 		"cmd/hotcell-runner":            floorProgram,
