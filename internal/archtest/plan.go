@@ -121,6 +121,7 @@ func floors() map[string]int {
 		"executor/admission": floorExecutor,
 		"executor/relay":     floorExecutor,
 		"internal/config":    floorExecutor,
+		"internal/curator":   floorExecutor,
 		"internal/doctor":    floorExecutor,
 
 		"internal/host": floorWiring,
