@@ -2,7 +2,6 @@ package rest
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -175,27 +174,12 @@ func readSettings(r *http.Request) (*[]string, error) {
 	if err := in.end(); err != nil {
 		return nil, err
 	}
-	const expected = "settings.allowed_skills: expected a list of slugs, or a string that holds one as JSON"
 	if value == nil {
-		return nil, invalid("%s, got nothing", expected)
+		return nil, invalid("settings.allowed_skills: expected a list of slugs, a string that holds one as JSON, or null")
 	}
-	if string(value) == "null" {
-		return nil, nil
+	allowed, err := catalog.ParseAllowed(value)
+	if err != nil {
+		return nil, invalid("settings.allowed_skills: %v", err)
 	}
-	var text string
-	if json.Unmarshal(value, &text) == nil {
-		value = json.RawMessage(text)
-	}
-	var slugs []*string
-	if len(value) == 0 || json.Unmarshal(value, &slugs) != nil || slugs == nil {
-		return nil, invalid("%s", expected)
-	}
-	allowed := make([]string, 0, len(slugs))
-	for _, s := range slugs {
-		if s == nil {
-			return nil, invalid("%s", expected)
-		}
-		allowed = append(allowed, *s)
-	}
-	return &allowed, nil
+	return allowed, nil
 }
