@@ -25,6 +25,7 @@ const (
 	floorCompile  = 2 // pure: policy and workload to a sandbox's spec
 	floorAdapter  = 3 // each the only home of its dependency
 	floorExecutor = 4 // the supervisor and what configures it: contracts only
+	floorWiring   = 5 // puts the supervisor and its adapters together; knows no door
 	floorDoor     = 5 // each speaks to a Handler, never to the executor
 	floorProgram  = 6 // wires everything; imported by nobody
 )
@@ -73,6 +74,7 @@ func floors() map[string]int {
 		"internal/wall":       floorWords,
 		"internal/cleanup":    floorWords,
 		"internal/control":    floorWords,
+		"internal/fileset":    floorWords,
 		"internal/testutil":   floorWords,
 		"internal/archtest":   floorWords,
 
@@ -122,9 +124,12 @@ func floors() map[string]int {
 		"internal/curator":   floorExecutor,
 		"internal/doctor":    floorExecutor,
 
+		"internal/host": floorWiring,
+
 		"internal/a2ehost": floorDoor,
 		"internal/rest":    floorDoor,
 
+		"executor/embed":                floorProgram,
 		"cmd/hotcell":                   floorProgram,
 		"cmd/hotcell-engine":            floorProgram,
 		"cmd/hotcell-runner":            floorProgram,
@@ -168,6 +173,7 @@ func dependencies() []dependency {
 		{"github.com/goccy/go-yaml", []string{"internal/skills", "internal/config", "policies"},
 			"YAML is read where a file is a contract and errors need their positions: bundles, configuration, the limits in both"},
 		{"github.com/fsnotify/fsnotify", []string{"internal/skills/watch"}, "one package hears of changes on disk"},
+		{"github.com/danielgtaylor/huma/v2", []string{"internal/rest"}, "one package describes what it serves over HTTP"},
 		{"github.com/spf13/cobra", []string{"cmd/hotcell"}, "the command line is the program's business"},
 		{"github.com/knadh/koanf", []string{"internal/config"}, "file, environment and flags are layered in one place"},
 		{"github.com/charmbracelet/lipgloss", []string{"cmd/hotcell"}, "only the program has a terminal"},

@@ -49,6 +49,7 @@ func (c *Config) faults() []*FieldError {
 		v.add("approvals.expire", fmt.Sprintf("expected a time from 1m to 365d, not %s", e))
 	}
 	v.add("a2e.errors", oneOf(c.A2E.Errors, []string{"resp", "message"}))
+	v.add("a2e.session_idle", waitingTime(c.A2E.SessionIdle))
 	return v
 }
 

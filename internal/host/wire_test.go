@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 func TestOpenMakesAnInstance(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///nowhere.sock") // answers nothing
 	cfg := config.Default(false, t.TempDir(), "")
-	dir := filepath.Join(cfg.DataDir, instancesDir)
+	dir := filepath.Join(cfg.DataDir, InstancesDir)
 	log := slog.New(slog.DiscardHandler)
-	var opened []*system
+	var opened []*System
 	for range 2 {
-		sys, err := open(t.Context(), cfg, log)
+		sys, err := Open(t.Context(), cfg, Options{Log: log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,10 +32,10 @@ func TestOpenMakesAnInstance(t *testing.T) {
 		t.Errorf("open: %+v, %v", all, err)
 	}
 	for _, sys := range opened {
-		if err := sys.supervisor.Drain(context.Background()); err != nil {
+		if err := sys.Supervisor.Drain(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if err := sys.close(); err != nil {
+		if err := sys.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -47,7 +47,7 @@ func TestOpenMakesAnInstance(t *testing.T) {
 // What was opened before something failed is closed again.
 func TestOpenFails(t *testing.T) {
 	cfg := config.Default(false, t.TempDir(), "")
-	dir := filepath.Join(cfg.DataDir, instancesDir)
+	dir := filepath.Join(cfg.DataDir, InstancesDir)
 	for name, tt := range map[string]struct {
 		breaks func() error
 		want   string
@@ -61,14 +61,14 @@ func TestOpenFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg = config.Default(false, t.TempDir(), "")
-			dir = filepath.Join(cfg.DataDir, instancesDir)
+			dir = filepath.Join(cfg.DataDir, InstancesDir)
 			if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 				t.Fatal(err)
 			}
 			if err := tt.breaks(); err != nil {
 				t.Fatal(err)
 			}
-			sys, err := open(t.Context(), cfg, slog.New(slog.DiscardHandler))
+			sys, err := Open(t.Context(), cfg, Options{Log: slog.New(slog.DiscardHandler)})
 			if err == nil || sys != nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}

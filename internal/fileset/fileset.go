@@ -1,4 +1,4 @@
-package main
+package fileset
 
 import (
 	"io"
@@ -9,26 +9,27 @@ import (
 	"time"
 )
 
-// fileset is a read-only file system made of named files, wherever their content is. Folders follow from the names.
-type fileset struct {
-	files map[string]entry
+// Set is a read-only file system made of named files, wherever their content is. Folders follow from the names.
+type Set struct {
+	files map[string]Entry
 	dirs  map[string][]fs.DirEntry // sorted by name
 }
 
-// entry is one file: its size when it was added, its permission bits, and how to get at its content.
-type entry struct {
-	size int64
-	mode fs.FileMode
-	open func() (io.ReadCloser, error)
+// Entry is one file: its size when it was added, its permission bits, and how to get at its content.
+type Entry struct {
+	Size int64
+	Mode fs.FileMode
+	Open func() (io.ReadCloser, error)
 }
 
-func newFileset() *fileset {
-	return &fileset{files: map[string]entry{}, dirs: map[string][]fs.DirEntry{".": nil}}
+// New returns a Set with no file.
+func New() *Set {
+	return &Set{files: map[string]Entry{}, dirs: map[string][]fs.DirEntry{".": nil}}
 }
 
-// add puts a file into the set and reports whether its name was free and valid.
-func (s *fileset) add(name string, e entry) bool {
-	if !fs.ValidPath(name) || name == "." || s.taken(name) {
+// Add puts a file into the set and reports whether its name was free and valid.
+func (s *Set) Add(name string, e Entry) bool {
+	if !fs.ValidPath(name) || name == "." || s.Has(name) {
 		return false
 	}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
@@ -37,18 +38,19 @@ func (s *fileset) add(name string, e entry) bool {
 		}
 	}
 	s.files[name] = e
-	s.link(name, info{name: path.Base(name), size: e.size, mode: e.mode.Perm()})
+	s.link(name, info{name: path.Base(name), size: e.Size, mode: e.Mode.Perm()})
 	return true
 }
 
-func (s *fileset) taken(name string) bool {
+// Has reports whether a file or a folder has this name.
+func (s *Set) Has(name string) bool {
 	_, isFile := s.files[name]
 	_, isDir := s.dirs[name]
 	return isFile || isDir
 }
 
 // link enters a name into its folder, and that folder into its own when it is new.
-func (s *fileset) link(name string, i info) {
+func (s *Set) link(name string, i info) {
 	dir := path.Dir(name)
 	list, known := s.dirs[dir]
 	at, _ := slices.BinarySearchFunc(list, i.name, func(e fs.DirEntry, n string) int { return strings.Compare(e.Name(), n) })
@@ -59,17 +61,17 @@ func (s *fileset) link(name string, i info) {
 }
 
 // Open implements [fs.FS]. A file gives at most the size that it had when it was added.
-func (s *fileset) Open(name string) (fs.File, error) {
+func (s *Set) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
 	if e, ok := s.files[name]; ok {
-		r, err := e.open()
+		r, err := e.Open()
 		if err != nil {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 		}
-		i := info{name: path.Base(name), size: e.size, mode: e.mode.Perm()}
-		return &openFile{info: i, Reader: io.LimitReader(r, e.size), Closer: r}, nil
+		i := info{name: path.Base(name), size: e.Size, mode: e.Mode.Perm()}
+		return &openFile{info: i, Reader: io.LimitReader(r, e.Size), Closer: r}, nil
 	}
 	if list, ok := s.dirs[name]; ok {
 		return &openDir{info: info{name: path.Base(name), mode: fs.ModeDir | 0o755}, rest: list}, nil
@@ -110,7 +112,7 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	return out, nil
 }
 
-// info is the fs.FileInfo and the fs.DirEntry of a name in a fileset.
+// info is the fs.FileInfo and the fs.DirEntry of a name in a Set.
 type info struct {
 	name string
 	size int64

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -32,9 +32,9 @@ import (
 	"github.com/hotcell/hotcell/sandbox/warm"
 )
 
-// library loads the skills of the configured folders, and after them what is installed, what is bundled, and what plugins
+// Library loads the skills of the configured folders, and after them what is installed, what is bundled, and what plugins
 // bring. The box knows which tools there are.
-func library(cfg *config.Config, box skills.Toolbox, log *slog.Logger) (*skills.Library, error) {
+func Library(cfg *config.Config, box skills.Toolbox, log *slog.Logger) (*skills.Library, error) {
 	var sources []skills.Source
 	for _, dir := range cfg.Skills.Dirs {
 		sources = append(sources, skills.Dir(skills.SourceProject, dir))
@@ -49,12 +49,13 @@ func library(cfg *config.Config, box skills.Toolbox, log *slog.Logger) (*skills.
 	return skills.LoadWith(sources, box, log)
 }
 
-// open wires a supervisor from the configuration. No engine is asked yet.
-func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (sys *system, err error) {
-	box := toolbox(cfg, log)
-	lib, err := library(cfg, box, log)
+// Open wires a supervisor from the configuration. No engine is asked yet.
+func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err error) {
+	log := o.Log
+	box := Toolbox(cfg, log)
+	lib, err := Library(cfg, box, log)
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, &ConfigError{err}
 	}
 	var undo cleanup.Stack
 	defer func() {
@@ -70,19 +71,19 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (sys *syste
 	undo.Add("tools", func(context.Context) error { box.Close(); return nil })
 	out, err := openOutside(cfg, lib, box, log, p.journal)
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, &ConfigError{err}
 	}
 	undo.Add("services", func(context.Context) error { out.close(); return nil })
-	supervisor, registry, err := supervise(ctx, cfg, log, p, lib, out)
+	supervisor, registry, err := supervise(ctx, cfg, o, p, lib, out)
 	if err != nil {
 		return nil, err
 	}
 	end := undo.Release()
-	return &system{
-		skills: lib, watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, supervisor: supervisor, metrics: registry.Handler(), journalled: p.journal.Ready,
-		auth:  authenticator(cfg, p.journal),
-		close: func() error { return end(context.WithoutCancel(ctx)) },
-		probe: func(ctx context.Context) error {
+	return &System{
+		Skills: lib, Watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
+		Auth:  Authenticator(cfg, p.journal),
+		Close: func() error { return end(context.WithoutCancel(ctx)) },
+		Probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)
 			return err
 		},
@@ -90,13 +91,14 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (sys *syste
 }
 
 // supervise makes the supervisor of all parts, and closes what an earlier one left unanswered.
-func supervise(ctx context.Context, cfg *config.Config, log *slog.Logger, p *parts, lib skills.Catalog, out *outside) (*executor.Supervisor, *metrics.Registry, error) {
+func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib skills.Catalog, out *outside) (*executor.Supervisor, *metrics.Registry, error) {
 	registry := metrics.NewRegistry()
 	observer := metrics.New(registry)
-	observer.Build(version(embedded).Version)
+	observer.Build(o.Version)
+	log := o.Log
 	driver, host := pooled(p.driver, cfg, observer, log)
 	supervisor, err := executor.New(executor.Config{
-		Driver: driver, Images: p.images, Skills: lib, Journal: p.journal, Runner: runnerTrees(embedded), Engine: engineTrees(embedded),
+		Driver: driver, Images: p.images, Skills: lib, Plugins: o.Plugins, Journal: p.journal, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
 		Services: out.services, Models: true, Audit: p.journal,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
@@ -104,7 +106,7 @@ func supervise(ctx context.Context, cfg *config.Config, log *slog.Logger, p *par
 		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
 		EmbedEvents: cfg.A2E.EmbedEvents, Observer: observer,
 		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause
-		Instance: p.me.ID(), Owners: p.me, Host: hostID(), RunDir: runDir(cfg), Log: log,
+		Instance: p.me.ID(), Owners: p.me, Host: HostID(), RunDir: RunDir(cfg), Log: log,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -137,8 +139,8 @@ func pooled(driver sandbox.Driver, cfg *config.Config, watch warm.Observer, log 
 	}), &host
 }
 
-// instancesDir is the folder within the data folder by which supervisors know of one another.
-const instancesDir = "instances"
+// InstancesDir is the folder within the data folder by which supervisors know of one another.
+const InstancesDir = "instances"
 
 // parts are what a supervisor is wired from. What is opened first is closed last: this process is known as long as anything
 // can be its own.
@@ -153,7 +155,7 @@ type parts struct {
 func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger) (p *parts, err error) {
 	// The folder of installed skills is made with it: then changes there are heard of without listening to the journal.
 	for _, dir := range []string{cfg.DataDir, cfg.InstalledSkills()} {
-		if err := dataFolder(dir); err != nil {
+		if err := DataFolder(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -164,22 +166,22 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger) (p *pa
 			p, err = nil, errors.Join(err, undo.Run(ctx, cleanUp))
 		}
 	}()
-	if p.me, err = instance.Open(filepath.Join(cfg.DataDir, instancesDir), newInstance()); err != nil {
+	if p.me, err = instance.Open(filepath.Join(cfg.DataDir, InstancesDir), NewInstance()); err != nil {
 		return p, err
 	}
 	undo.Add("instance", closing(p.me))
-	if p.journal, err = openJournal(ctx, cfg, log); err != nil {
+	if p.journal, err = OpenJournal(ctx, cfg, log); err != nil {
 		return p, err
 	}
 	undo.Add("journal", closing(p.journal))
-	made, err := makers(ctx, cfg, p.me.ID(), log)
+	made, err := Makers(ctx, cfg, p.me.ID(), log)
 	if err != nil {
 		return p, err
 	}
-	p.driver, p.images = made.driver, made.images
-	undo.Add("driver", closing(made.driver))
-	if made.closeImages != nil {
-		undo.Add("images", func(context.Context) error { return made.closeImages() })
+	p.driver, p.images = made.Driver, made.Images
+	undo.Add("driver", closing(made.Driver))
+	if made.CloseImages != nil {
+		undo.Add("images", func(context.Context) error { return made.CloseImages() })
 	}
 	end := undo.Release()
 	p.close = func() error { return end(context.WithoutCancel(ctx)) }
@@ -190,9 +192,9 @@ func closing(c io.Closer) cleanup.Step {
 	return func(context.Context) error { return c.Close() }
 }
 
-// openJournal opens the journal. There is no hotcell without one: a call that nobody remembers could run twice, or end
+// OpenJournal opens the journal. There is no hotcell without one: a call that nobody remembers could run twice, or end
 // without an answer.
-func openJournal(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
+func OpenJournal(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
 	keep := cfg.Store.Keep
 	return store.Open(ctx, store.Options{
 		Path: cfg.JournalPath(), Sync: cfg.Store.Sync, Log: log,
@@ -203,22 +205,22 @@ func openJournal(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 	})
 }
 
-// dataFolder makes the data folder and makes sure that it can be written. Calls are journalled there: it is its owner's
+// DataFolder makes the data folder and makes sure that it can be written. Calls are journalled there: it is its owner's
 // alone.
-func dataFolder(dir string) error {
+func DataFolder(dir string) error {
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
-		err = writable(dir)
+		err = Writable(dir)
 	}
 	if err != nil {
-		return fmt.Errorf("data folder %s can't be written (%w): choose another with --data-dir or data_dir", dir, plainError(err))
+		return fmt.Errorf("data folder %s can't be written (%w): choose another with --data-dir or data_dir", dir, reason(err))
 	}
 	return nil
 }
 
-// runDir holds the locks by which all supervisors on this host share the user ids of cells, whoever runs them and wherever
+// RunDir holds the locks by which all supervisors on this host share the user ids of cells, whoever runs them and wherever
 // their data is. Where the host has no such place, those of one data folder share them.
-func runDir(cfg *config.Config) string {
+func RunDir(cfg *config.Config) string {
 	const shared = "/run/lock/hotcell"
 	if err := os.Mkdir(shared, 0o777); err == nil {
 		_ = os.Chmod(shared, fs.ModeSticky|0o777) // whatever the umask; a user removes nobody else's locks
@@ -240,15 +242,15 @@ func trusted(dir string) bool {
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
 }
 
-// newInstance is the name of this process among supervisors.
-func newInstance() string {
+// NewInstance is the name of this process among supervisors.
+func NewInstance() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
 	return hex.EncodeToString(b[:])
 }
 
-// hostID tells this boot of this host from others, so that cells of dead supervisors are known as such.
-func hostID() string {
+// HostID tells this boot of this host from others, so that cells of dead supervisors are known as such.
+func HostID() string {
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil && len(id) > 0 && len(id) < 100 {
 		return strings.TrimSpace(string(id))
 	}

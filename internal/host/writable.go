@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 // probeName is always the same: a process that is killed between two steps leaves one empty file, however often.
 const probeName = ".hotcell-write"
 
-// writable makes sure that files can be made in dir, by making one.
-func writable(dir string) error {
+// Writable makes sure that files can be made in dir, by making one.
+func Writable(dir string) error {
 	name := filepath.Join(dir, probeName)
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {

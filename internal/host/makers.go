@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hotcell/hotcell/images"
@@ -20,8 +21,8 @@ import (
 
 // The words of sandbox.driver.
 const (
-	driverAuto = "auto"
-	driverOCI  = "oci"
+	DriverAuto = "auto"
+	DriverOCI  = "oci"
 )
 
 // ociRunDir is where all supervisors of this host keep the cells of the driver oci.
@@ -30,36 +31,36 @@ const ociRunDir = "/run/hotcell/oci"
 // autoLimit is how long a driver that nobody chose waits for an engine.
 const autoLimit = time.Second
 
-// maker is what makes cells, and where their images come from.
-type maker struct {
-	driver      sandbox.Driver
-	images      images.Store
-	closeImages func() error // nil: nothing to close
+// Maker is what makes cells, and where their images come from.
+type Maker struct {
+	Driver      sandbox.Driver
+	Images      images.Store
+	CloseImages func() error // nil: nothing to close
 }
 
-// makers opens the driver that the configuration names.
-func makers(ctx context.Context, cfg *config.Config, id string, log *slog.Logger) (maker, error) {
-	if cfg.Sandbox.Driver == driverOCI {
-		return withoutEngine(cfg, id, log)
+// Makers opens the driver that the configuration names.
+func Makers(ctx context.Context, cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
+	if cfg.Sandbox.Driver == DriverOCI {
+		return WithoutEngine(cfg, id, log)
 	}
 	m, err := withEngine(id, log)
-	if err != nil || cfg.Sandbox.Driver != driverAuto {
+	if err != nil || cfg.Sandbox.Driver != DriverAuto {
 		return m, err
 	}
-	runtime, why := insteadOfEngine(ctx, cfg, m.driver)
+	runtime, why := InsteadOfEngine(ctx, cfg, m.Driver)
 	if runtime == "" {
 		return m, nil
 	}
 	log.Warn("cells are made by "+runtime+" itself (driver oci): name a driver with --driver or sandbox.driver to have no choice", "because", why)
-	if err := errors.Join(m.driver.Close(), m.closeImages()); err != nil {
-		return maker{}, err
+	if err := errors.Join(m.Driver.Close(), m.CloseImages()); err != nil {
+		return Maker{}, err
 	}
-	return withoutEngine(cfg, id, log)
+	return WithoutEngine(cfg, id, log)
 }
 
-// insteadOfEngine returns the runtime that cells can be made with where no engine answers, and why: "" if one does, or if
+// InsteadOfEngine returns the runtime that cells can be made with where no engine answers, and why: "" if one does, or if
 // nothing is there to do without.
-func insteadOfEngine(ctx context.Context, cfg *config.Config, driver sandbox.Driver) (runtime, why string) {
+func InsteadOfEngine(ctx context.Context, cfg *config.Config, driver sandbox.Driver) (runtime, why string) {
 	pinger, ok := driver.(sandbox.Pinger)
 	if !ok || os.Geteuid() != 0 {
 		return "", ""
@@ -80,11 +81,11 @@ func insteadOfEngine(ctx context.Context, cfg *config.Config, driver sandbox.Dri
 	if ctx.Err() != nil {
 		return runtime, fmt.Sprintf("no engine answers within %v", autoLimit)
 	}
-	return runtime, plainEngine(err.Error())
+	return runtime, PlainEngine(err.Error())
 }
 
 func hasImages(ctx context.Context, cfg *config.Config) bool {
-	store, err := imported(cfg)
+	store, err := Imported(cfg)
 	if err != nil {
 		return false
 	}
@@ -92,37 +93,43 @@ func hasImages(ctx context.Context, cfg *config.Config) bool {
 	return err == nil && len(all) > 0
 }
 
-func withEngine(id string, log *slog.Logger) (maker, error) {
+func withEngine(id string, log *slog.Logger) (Maker, error) {
 	driver, err := docker.New(docker.Options{Instance: id, Log: log})
 	if err != nil {
-		return maker{}, usagef("%w", err)
+		return Maker{}, &ConfigError{err}
 	}
 	store, err := imagesdocker.New(imagesdocker.Options{Remember: time.Minute})
 	if err != nil {
-		return maker{}, errors.Join(usagef("%w", err), driver.Close())
+		return Maker{}, errors.Join(&ConfigError{err}, driver.Close())
 	}
-	return maker{driver, store, store.Close}, nil
+	return Maker{driver, store, store.Close}, nil
 }
 
-func withoutEngine(cfg *config.Config, id string, log *slog.Logger) (maker, error) {
-	store, err := imported(cfg)
+// WithoutEngine opens the driver oci, whose images are those of the data folder.
+func WithoutEngine(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
+	store, err := Imported(cfg)
 	if err != nil {
-		return maker{}, err
+		return Maker{}, err
 	}
 	driver, err := oci.New(oci.Options{
 		Instance: id, DataDir: filepath.Join(cfg.DataDir, "oci"), RunDir: ociRunDir, Rootfs: store.Rootfs, Log: log,
 	})
 	if err != nil {
-		return maker{}, err
+		return Maker{}, err
 	}
-	return maker{driver: driver, images: store}, nil
+	return Maker{Driver: driver, Images: store}, nil
 }
 
-// imported are the images of the data folder.
-func imported(cfg *config.Config) (*layout.Store, error) {
+// Imported are the images of the data folder.
+func Imported(cfg *config.Config) (*layout.Store, error) {
 	dir, err := filepath.Abs(filepath.Join(cfg.DataDir, "images"))
 	if err != nil {
 		return nil, err
 	}
 	return layout.New(layout.Options{Dir: dir})
+}
+
+// PlainEngine drops the category that adapters put behind an engine's failure: their own words say it better.
+func PlainEngine(message string) string {
+	return strings.TrimSuffix(message, ": "+sandbox.ErrUnavailable.Error())
 }

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -22,14 +22,17 @@ import (
 	"github.com/hotcell/hotcell/policies"
 )
 
-// references finds what the configuration's references stand for.
-func references(cfg *config.Config) credentials.Resolver {
-	return credentials.Resolver{Stored: vault.At(filepath.Join(cfg.DataDir, secretsDir)).Get}
+// SecretsDir is the folder within the data folder that holds the stored secrets.
+const SecretsDir = "secrets"
+
+// References finds what the configuration's references stand for.
+func References(cfg *config.Config) credentials.Resolver {
+	return credentials.Resolver{Stored: vault.At(filepath.Join(cfg.DataDir, SecretsDir)).Get}
 }
 
-// toolbox holds the host's tools. It starts no server before a skill needs one.
-func toolbox(cfg *config.Config, log *slog.Logger) *tools.Box {
-	refs := references(cfg)
+// Toolbox holds the host's tools. It starts no server before a skill needs one.
+func Toolbox(cfg *config.Config, log *slog.Logger) *tools.Box {
+	refs := References(cfg)
 	servers := make(map[string]tools.Server, len(cfg.Tools.MCP))
 	for name, m := range cfg.Tools.MCP {
 		servers[name] = tools.Server{
@@ -43,14 +46,16 @@ func toolbox(cfg *config.Config, log *slog.Logger) *tools.Box {
 	}})
 }
 
-func newBroker(cfg *config.Config, kept audit.Log) (*broker.Broker, error) {
+// NewBroker makes the broker of model keys.
+func NewBroker(cfg *config.Config, kept audit.Log) (*broker.Broker, error) {
 	return broker.New(broker.Options{
-		Providers: cfg.LLM.Providers, BaseURLs: cfg.LLM.BaseURLs, Credentials: references(cfg), Log: kept,
+		Providers: cfg.LLM.Providers, BaseURLs: cfg.LLM.BaseURLs, Credentials: References(cfg), Log: kept,
 	})
 }
 
-func newSecrets(cfg *config.Config, log *slog.Logger) *secrets.Service {
-	return secrets.New(secrets.Options{Refs: cfg.Secrets, Allow: cfg.Policy.Secrets, Resolver: references(cfg), Log: log})
+// NewSecrets makes what hands secrets to skills.
+func NewSecrets(cfg *config.Config, log *slog.Logger) *secrets.Service {
+	return secrets.New(secrets.Options{Refs: cfg.Secrets, Allow: cfg.Policy.Secrets, Resolver: References(cfg), Log: log})
 }
 
 // outside is what calls may use outside of their cells.
@@ -62,7 +67,7 @@ type outside struct {
 
 // openOutside wires the services. What asks other parties comes last: a call that is refused anyway bothers none of them.
 func openOutside(cfg *config.Config, lib skills.Catalog, box *tools.Box, log *slog.Logger, kept audit.Log) (*outside, error) {
-	models, err := newBroker(cfg, kept)
+	models, err := NewBroker(cfg, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +79,7 @@ func openOutside(cfg *config.Config, lib skills.Catalog, box *tools.Box, log *sl
 	o.services = []service.Service{
 		models,
 		egress.New(egress.Options{Log: kept, Named: named}),
-		newSecrets(cfg, log),
+		NewSecrets(cfg, log),
 		tools.New(tools.Options{Box: box, Skills: lib, Calls: o.call, Log: kept}),
 	}
 	return o, nil

@@ -1,43 +1,36 @@
-package main
+package host
 
 import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"embed"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"sync"
 
+	"github.com/hotcell/hotcell/internal/fileset"
 	"github.com/hotcell/hotcell/internal/tools"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
 )
 
-// embedded holds what `make build` put there: for amd64 and arm64 hotcell-runner-ARCH, and hotcell-engine-ARCH.gz. A plain
-// `go build` leaves it empty, and such a hotcell says so when it needs one of them.
-//
-//go:embed all:embed
-var embedded embed.FS
+// Architectures are those that `make build` makes programs for.
+func Architectures() []string { return []string{"amd64", "arm64"} }
 
-// architectures are those that `make build` makes programs for.
-func architectures() []string { return []string{"amd64", "arm64"} }
+// RunnerTrees returns the runner's tree for an engine's architecture. Each is read and hashed once.
+func RunnerTrees(fsys fs.FS) func(arch string) (sandbox.Tree, error) { return once(fsys, RunnerTree) }
 
-// runnerTrees returns the runner's tree for an engine's architecture. Each is read and hashed once.
-func runnerTrees(fsys fs.FS) func(arch string) (sandbox.Tree, error) { return once(fsys, runnerTree) }
-
-// engineTrees returns the tree of the engine for agent and JavaScript skills, for an engine's architecture. Each is read
+// EngineTrees returns the tree of the engine for agent and JavaScript skills, for an engine's architecture. Each is read
 // and hashed once.
-func engineTrees(fsys fs.FS) func(arch string) (sandbox.Tree, error) { return once(fsys, engineTree) }
+func EngineTrees(fsys fs.FS) func(arch string) (sandbox.Tree, error) { return once(fsys, engineTree) }
 
 func once(fsys fs.FS, make func(fs.FS, string) (sandbox.Tree, error)) func(arch string) (sandbox.Tree, error) {
 	read := map[string]func() (sandbox.Tree, error){}
-	for _, arch := range architectures() {
+	for _, arch := range Architectures() {
 		read[arch] = sync.OnceValues(func() (sandbox.Tree, error) { return make(fsys, arch) })
 	}
 	return func(arch string) (sandbox.Tree, error) {
@@ -48,9 +41,9 @@ func once(fsys fs.FS, make func(fs.FS, string) (sandbox.Tree, error)) func(arch 
 	}
 }
 
-// runnerTree returns the tree of the runner for an engine's architecture, from the files of fsys.
-func runnerTree(fsys fs.FS, arch string) (sandbox.Tree, error) {
-	data, err := program(fsys, runnerFile(arch), "runner", arch)
+// RunnerTree returns the tree of the runner for an engine's architecture, from the files of fsys.
+func RunnerTree(fsys fs.FS, arch string) (sandbox.Tree, error) {
+	data, err := program(fsys, RunnerFile(arch), "runner", arch)
 	if err != nil {
 		return sandbox.Tree{}, err
 	}
@@ -66,7 +59,7 @@ func withLibrary(t sandbox.Tree) sandbox.Tree {
 	fmt.Fprintf(sum, "%s\n%s %o %d\n", t.Digest, tools.PythonFile, mode, len(module))
 	sum.Write(module)
 	t.Digest = hex.EncodeToString(sum.Sum(nil))
-	t.FS.(*fileset).add(tools.PythonFile, entry{size: int64(len(module)), mode: mode, open: inMemory(module)})
+	t.FS.(*fileset.Set).Add(tools.PythonFile, fileset.Entry{Size: int64(len(module)), Mode: mode, Open: inMemory(module)})
 	return t
 }
 
@@ -74,9 +67,9 @@ func inMemory(data []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }
 
-// engineTree is [runnerTree] for the engine, which is kept compressed: most calls need none.
+// engineTree is [RunnerTree] for the engine, which is kept compressed: most calls need none.
 func engineTree(fsys fs.FS, arch string) (sandbox.Tree, error) {
-	data, err := program(fsys, engineFile(arch), "engine", arch)
+	data, err := program(fsys, EngineFile(arch), "engine", arch)
 	if err != nil {
 		return sandbox.Tree{}, err
 	}
@@ -104,10 +97,13 @@ func tree(name, target string, data []byte, size int64, open func() (io.ReadClos
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %o %d\n", name, mode, size)
 	sum.Write(data)
-	files := newFileset()
-	files.add(name, entry{size: size, mode: mode, open: open})
+	files := fileset.New()
+	files.Add(name, fileset.Entry{Size: size, Mode: mode, Open: open})
 	return sandbox.Tree{Name: name, Digest: hex.EncodeToString(sum.Sum(nil)), Target: target, FS: files}
 }
 
-func runnerFile(arch string) string { return path.Join("embed", "hotcell-runner-"+arch) }
-func engineFile(arch string) string { return path.Join("embed", "hotcell-engine-"+arch+".gz") }
+// RunnerFile and EngineFile are the names of the programs for an architecture; an engine's is compressed with gzip.
+func RunnerFile(arch string) string { return "hotcell-runner-" + arch }
+
+// EngineFile is described at [RunnerFile].
+func EngineFile(arch string) string { return "hotcell-engine-" + arch + ".gz" }
