@@ -189,8 +189,12 @@ func TestWhichAllowlistApplies(t *testing.T) {
 		{func() error {
 			return second(a.agents.SetOverride(t.Context(), alice, 0, whose, "skill", catalog.AnyRevision, &[]string{"word-count"}))
 		}, ""},
-		{func() error { return second(a.agents.SetTool(t.Context(), alice, bot.ID, catalog.AnyRevision, "skill", true)) }, "word-count "},
-		{func() error { return second(a.agents.SkillOn(t.Context(), alice, bot.ID, catalog.AnyRevision, "time-arithmetic")) }, "word-count time-arithmetic "},
+		{func() error {
+			return second(a.agents.SetTool(t.Context(), alice, bot.ID, catalog.AnyRevision, "skill", true))
+		}, "word-count "},
+		{func() error {
+			return second(a.agents.SkillOn(t.Context(), alice, bot.ID, catalog.AnyRevision, "time-arithmetic"))
+		}, "word-count time-arithmetic "},
 		{func() error {
 			return second(a.agents.SetOverride(t.Context(), alice, 0, whose, "skill", catalog.AnyRevision, &[]string{}))
 		}, "word-count time-arithmetic "}, // its own by now
@@ -200,7 +204,9 @@ func TestWhichAllowlistApplies(t *testing.T) {
 		{func() error {
 			return second(a.agents.SetOverride(t.Context(), alice, bot.ID, 0, "skill", catalog.AnyRevision, &[]string{" Time-Arithmetic"}))
 		}, "time-arithmetic "},
-		{func() error { return second(a.agents.SetTool(t.Context(), alice, bot.ID, catalog.AnyRevision, "skill", false)) }, ""},
+		{func() error {
+			return second(a.agents.SetTool(t.Context(), alice, bot.ID, catalog.AnyRevision, "skill", false))
+		}, ""},
 	}
 	for i, s := range steps {
 		if err := s.do(); err != nil {
