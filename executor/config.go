@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -45,6 +46,7 @@ type Config struct {
 	DefaultImages map[string]string      // by a skill's Run.Kind, for bundles that name no image
 
 	Quota admission.Quota // what each principal may have
+	Spent Spent           // keeps what they used of it in a day; nil: that is known as long as this process lives
 
 	MaxCells     int           // cells at once; 0: twice the engine's processors, at least 4
 	MaxMemory    int64         // bytes reserved by cells at once; 0: 3/4 of the engine's memory
@@ -76,6 +78,14 @@ type Owners interface {
 	Alive(instance string) (alive, known bool)
 	// Poisoned replaces what this supervisor tells others about its cells that will not die, by name.
 	Poisoned(cells []string) error
+}
+
+// Spent keeps what principals use within a day, by the number of a slice of time.
+type Spent interface {
+	// Spend adds to it. It returns at once.
+	Spend(principal string, slice int64, cpu time.Duration, memory int64)
+	// Spent tells all that is kept since a slice.
+	Spent(ctx context.Context, since int64, tell func(principal string, slice int64, cpu time.Duration, memory int64)) error
 }
 
 // Observer is told what happens, for metrics. Its methods must return at once.

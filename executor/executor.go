@@ -62,6 +62,9 @@ func New(cfg Config) (*Supervisor, error) {
 		cfg: cfg, log: cfg.Log, watch: cfg.Observer, journal: cfg.Journal, calls: newRegistry(), uids: newUIDs(cfg.RunDir),
 	}
 	s.quotas = admission.NewQuotas(cfg.Quota, nil)
+	if cfg.Spent != nil {
+		s.quotas.Spend = cfg.Spent.Spend
+	}
 	s.gate, s.keys, s.secret = newGate(s), newKeys(cfg.Driver), newSecret()
 	for _, p := range cfg.Plugins {
 		s.hosts = append(s.hosts, newHost(p))

@@ -121,6 +121,7 @@ func floors() map[string]int {
 		"executor/admission": floorExecutor,
 		"executor/relay":     floorExecutor,
 		"internal/config":    floorExecutor,
+		"internal/curator":   floorExecutor,
 		"internal/doctor":    floorExecutor,
 
 		"internal/host": floorWiring,
@@ -173,6 +174,7 @@ func dependencies() []dependency {
 		{"github.com/goccy/go-yaml", []string{"internal/skills", "internal/config", "policies"},
 			"YAML is read where a file is a contract and errors need their positions: bundles, configuration, the limits in both"},
 		{"github.com/fsnotify/fsnotify", []string{"internal/skills/watch"}, "one package hears of changes on disk"},
+		{"github.com/danielgtaylor/huma/v2", []string{"internal/rest"}, "one package describes what it serves over HTTP"},
 		{"github.com/spf13/cobra", []string{"cmd/hotcell"}, "the command line is the program's business"},
 		{"github.com/knadh/koanf", []string{"internal/config"}, "file, environment and flags are layered in one place"},
 		{"github.com/charmbracelet/lipgloss", []string{"cmd/hotcell"}, "only the program has a terminal"},

@@ -55,7 +55,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
-		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
+		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 << 30}},
 		Tools:   Tools{MCP: map[string]MCPServer{}},
@@ -142,6 +142,7 @@ policy:
     registries: ["ghcr.io", 'docker.io/hotcell/*']
     require_digest: true
     pull: never
+  custom: {code: [alice, "group:team"]}
 images:
   defaults:
     python: python@sha256:x
@@ -198,6 +199,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			Images: ImagePolicy{
 				Registries: []string{"ghcr.io", "docker.io/hotcell/*"}, RequireDigest: true, Pull: images.PullNever,
 			},
+			Custom: CustomPolicy{Code: []string{"alice", "group:team"}},
 		},
 		Images: Images{Defaults: map[string]string{"python": "python@sha256:x", "sh": "hotcell/python:3"}},
 		Store: Store{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/policies"
 )
 
@@ -24,6 +25,20 @@ func checkSkills(patterns []string) string {
 
 func skillPattern(s string) bool {
 	return s != "" && len(s) <= maxPattern && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-*") == ""
+}
+
+// checkPrincipals takes patterns of principals; no pattern at all is nobody.
+func checkPrincipals(patterns []string) string {
+	if why := checkList(patterns); why != "" {
+		return why
+	}
+	for _, p := range patterns {
+		name := strings.ReplaceAll(strings.TrimPrefix(p, "group:"), "*", "x")
+		if !auth.Name(name) {
+			return fmt.Sprintf("expected principals, such as [alice, group:team], where * stands for any text, not %.40q", p)
+		}
+	}
+	return ""
 }
 
 // secretScopeFaults checks which skills get which secrets. No entry is repeated: a secret might have been put there.

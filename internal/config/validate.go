@@ -43,6 +43,7 @@ func (c *Config) faults() []*FieldError {
 	c.llmFaults(&v)
 	c.secretFaults(&v)
 	c.secretScopeFaults(&v)
+	v.add("policy.custom.code", checkPrincipals(c.Policy.Custom.Code))
 	v.add("a2e.errors", oneOf(c.A2E.Errors, []string{"resp", "message"}))
 	v.add("a2e.session_idle", waitingTime(c.A2E.SessionIdle))
 	return v

@@ -174,8 +174,7 @@ func TestANestedCallKnowsWhyItEnds(t *testing.T) {
 
 // A skill calls what its caller may see and use, and is told of nothing else.
 func TestNestedCallsHaveTheCallersShelf(t *testing.T) {
-	var b *bench
-	b = newBench(t, Options{Calls: func(_ context.Context, _ a2e.Caller, req *a2e.CallRequest) *a2e.CallResponse {
+	b := newBench(t, Options{Calls: func(_ context.Context, _ a2e.Caller, req *a2e.CallRequest) *a2e.CallResponse {
 		return success(req, "ran")
 	}}, nil, "a", "tools: ['skill:b', 'skill:c']\n", "b", "", "c", "")
 	b.tools.opt.Shelf = shelf{b.lib}
