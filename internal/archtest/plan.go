@@ -58,6 +58,7 @@ func hotcell() plan {
 		only: map[string][]string{
 			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
+			"internal/mcphost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 		},
 		reach: map[string][]string{
 			"cmd/hotcell-runner": {"internal/runner", "internal/wall", "internal/cleanup"},
@@ -128,6 +129,7 @@ func floors() map[string]int {
 
 		"internal/a2ehost": floorDoor,
 		"internal/rest":    floorDoor,
+		"internal/mcphost": floorDoor,
 
 		"executor/embed":                floorProgram,
 		"cmd/hotcell":                   floorProgram,
@@ -150,7 +152,8 @@ func floors() map[string]int {
 
 func dependencies() []dependency {
 	return []dependency{
-		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools"}, "operators' MCP servers are spoken to in one place"},
+		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools", "internal/mcphost"},
+			"operators' MCP servers are spoken to in one place, MCP clients in another"},
 		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
