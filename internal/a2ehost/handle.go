@@ -80,7 +80,7 @@ func (s *session) slot(ctx context.Context, ahead <-chan struct{}, passed chan<-
 // weight is how much of the room the last message takes: one place, and as many again as its length demands, so that
 // about four of the longest fill the room.
 func (s *session) weight() int {
-	return 1 + cap(s.room)*s.dec.Size()/(4*s.host.opt.MaxLine)
+	return 1 + cap(s.room)*s.in.Size()/(4*s.host.opt.MaxLine)
 }
 
 func release(c <-chan struct{}, n int) {
@@ -89,11 +89,16 @@ func release(c <-chan struct{}, n int) {
 	}
 }
 
-// refuse answers a line that is no good message: a call with a call's answer, all else with an error.
+// refuse answers a line that is no good message: a call with a call's answer, a handshake of another version with its own
+// reason, all else with an error.
 func (s *session) refuse(bad *a2e.DecodeError) {
 	s.log.Debug("bad line", "code", bad.Err.Code, "type", bad.Type, "req_id", bad.ReqID)
 	if bad.Type == a2e.TypeCallRequest && bad.ReqID != "" {
 		s.answer(bad.ReqID, bad.Name, a2e.Failure(bad.ReqID, bad.Name, bad.Err, 0))
+		return
+	}
+	if bad.Type == a2e.TypeHandshakeRequest && bad.Err.Code == a2e.VersionMismatch {
+		_ = s.send(&a2e.HandshakeResponse{ReqID: bad.ReqID, SessionID: s.id, MaxParallel: s.host.opt.MaxParallel, Reason: reasonVersion})
 		return
 	}
 	_ = s.send(a2e.ErrorReport(bad.ReqID, bad.Err))
@@ -117,10 +122,18 @@ func (h *Host) welcome(m *a2e.HandshakeRequest, session string) *a2e.HandshakeRe
 		seen[name] = true
 	}
 	if !seen[capSkill] {
-		resp.OK, resp.Reason = false, "no_caps"
+		resp.OK, resp.Reason = false, reasonNoCaps
 	}
 	return resp
 }
+
+// The reasons for which a handshake is refused.
+const (
+	reasonAuth    = "auth_failed"
+	reasonVersion = "version_mismatch"
+	reasonNoCaps  = "no_caps"
+	reasonServer  = "server_error"
+)
 
 const (
 	capSkill = "skill"

@@ -284,8 +284,8 @@ func TestLongMessagesTakeMoreRoom(t *testing.T) {
 	h := newHost(t, Options{Handler: newFake(), MaxLine: 1 << 20, MaxParallel: 4, MaxWaiting: 60})
 	long := `{"type":"ping","id":"` + strings.Repeat("x", 200) + `"` + strings.Repeat(" ", 1<<19) + `}`
 	for line, want := range map[string]int{ping("a"): 1, long: 9} {
-		s := h.newSession(newActivity(), a2e.NewDecoder(strings.NewReader(line+"\n"), 1<<20), io.Discard, func(error) {})
-		if _, err := s.dec.Decode(); err != nil {
+		s := h.newSession(newActivity(), a2e.NewDecoder(strings.NewReader(line+"\n"), 1<<20), a2e.NewEncoder(io.Discard), func(error) {})
+		if _, err := s.in.Decode(); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.weight(); got != want {

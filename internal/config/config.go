@@ -74,6 +74,7 @@ type Images struct {
 type A2E struct {
 	Errors      string // failed calls answer with a resp, or with a base message of type error
 	EmbedEvents bool   // put the events into the result too
+	SessionIdle Age    // an HTTP session without a stream and without a request ends after so long
 }
 
 // InstalledSkills is the folder of the skills that an operator uploaded.
@@ -102,7 +103,7 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 * policies.Gi}},
 		Tools:   Tools{MCP: map[string]MCPServer{}},
-		A2E:     A2E{Errors: "resp", EmbedEvents: true},
+		A2E:     A2E{Errors: "resp", EmbedEvents: true, SessionIdle: Age(10 * time.Minute)},
 		LLM:     LLM{Providers: []llm.Provider{defaultProvider()}, BaseURLs: []string{}},
 		Secrets: Secrets{},
 		Hosts:   []string{},

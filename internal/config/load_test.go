@@ -59,7 +59,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 << 30}},
 		Tools:   Tools{MCP: map[string]MCPServer{}},
-		A2E:     A2E{Errors: "resp", EmbedEvents: true},
+		A2E:     A2E{Errors: "resp", EmbedEvents: true, SessionIdle: Age(10 * time.Minute)},
 		LLM: LLM{Providers: []llm.Provider{{
 			Name: "openai", Kind: "openai", BaseURL: "https://api.openai.com/v1", Credential: "env:OPENAI_API_KEY",
 			Models: []string{"*"}, Model: "gpt-4o-mini", Skills: []string{"*"},
@@ -153,7 +153,7 @@ tools:
   mcp:
     notes: {command: [notes-server, --stdio], env: {TOKEN: "env:NOTES_TOKEN"}, tools: [find*], read_only: [find], timeout: 20s, skills: [minutes]}
     web: {url: "https://mcp.example.org/mcp", headers: {Authorization: "stored:web"}}
-a2e: {errors: message, embed_events: false}
+a2e: {errors: message, embed_events: false, session_idle: 90s}
 llm:
   providers:
     - name: claude
@@ -211,7 +211,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			},
 			"web": {URL: "https://mcp.example.org/mcp", Headers: map[string]string{"Authorization": "stored:web"}},
 		}},
-		A2E: A2E{Errors: "message"},
+		A2E: A2E{Errors: "message", SessionIdle: Age(90 * time.Second)},
 		LLM: LLM{Providers: []llm.Provider{
 			{
 				Name: "claude", Kind: llm.Anthropic, Credential: "stored:claude", Models: []string{"claude-*"}, Model: "claude-small",

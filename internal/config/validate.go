@@ -44,6 +44,7 @@ func (c *Config) faults() []*FieldError {
 	c.secretFaults(&v)
 	c.secretScopeFaults(&v)
 	v.add("a2e.errors", oneOf(c.A2E.Errors, []string{"resp", "message"}))
+	v.add("a2e.session_idle", waitingTime(c.A2E.SessionIdle))
 	return v
 }
 

@@ -53,6 +53,9 @@ func (b body) takes(r *http.Request) bool {
 		}
 	}
 	types := r.Header.Values("Content-Type")
+	if len(types) == 0 && r.ContentLength == 0 {
+		return slices.Contains(b.content, "")
+	}
 	if len(types) != 1 {
 		return false
 	}

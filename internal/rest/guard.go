@@ -64,7 +64,7 @@ func guard(hosts []string, rules func(*http.Request) body, next http.Handler) ht
 		case !allowed.sameOrigin(r, host):
 			fail(w, http.StatusForbidden, "origin_not_allowed", "requests from other web origins are refused")
 		case !rule.takes(r):
-			fail(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "expected content type "+strings.Join(rule.content, " or "))
+			fail(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "expected content type "+strings.TrimPrefix(strings.Join(rule.content, " or "), " or "))
 		case r.ContentLength > rule.max:
 			fail(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is larger than %d bytes", rule.max))
 		default:

@@ -29,7 +29,7 @@ type Options struct {
 type Mount struct {
 	Patterns []string   // of [http.ServeMux]: "POST /send", "/mcp"
 	Scope    auth.Scope // that a request needs; its identity is in the context. "": none, and the door asks for itself
-	Content  []string   // content types of writes; nil: application/json
+	Content  []string   // content types of writes, "" for one that carries nothing; nil: application/json
 	MaxBody  int64      // bytes of a request; 0: 1 MiB
 	Handler  http.Handler
 }
