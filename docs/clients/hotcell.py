@@ -266,7 +266,7 @@ class Client:
         self._token, self._agent, self._timeout, self._retries = token, agent, timeout, retries
         self._door: Union[_Http, _Lines]
         if address.startswith(("http://", "https://")):
-            self._door = _Http(address, token, ssl_context)
+            self._door = _Http(address, token, agent, ssl_context)
         else:
             self._door = _Lines(address[len("unix://"):] if address.startswith("unix://") else address, token, agent)
 
@@ -498,9 +498,8 @@ class Stream:
     def __iter__(self) -> Iterator[Event]:
         while self._answer is None:
             message = self._next()
-            if message is None:
-                return
-            yield _event(message)
+            if message is not None:
+                yield _event(message)
         self.result  # raises what it ended with
 
     def _next(self) -> Optional[Json]:
@@ -603,14 +602,14 @@ def _lost(what: str) -> Iterator[None]:
 class _Http:
     """The daemon's REST door."""
 
-    def __init__(self, address: str, token: Optional[str], context: Optional[ssl.SSLContext]) -> None:
+    def __init__(self, address: str, token: Optional[str], agent: str, context: Optional[ssl.SSLContext]) -> None:
         url = urllib.parse.urlsplit(address)
         if not url.hostname or url.username or url.password or url.query or url.fragment:
             raise ValueError(f"address {address!r}: expected one such as http://127.0.0.1:8765")
         self.base = f"{url.scheme}://{url.netloc}{url.path.rstrip('/')}"
         self._secure, self._host, self._path = url.scheme == "https", url.hostname, url.path.rstrip("/")
         self._port = url.port or (443 if self._secure else 80)
-        self._netloc, self._token = url.netloc, token
+        self._netloc, self._token, self._agent = url.netloc, token, agent
         self._context = context or (ssl.create_default_context() if self._secure else None)
         self._proxy = _proxy(url.scheme, self._host)
 
@@ -649,7 +648,8 @@ class _Http:
         return answer
 
     def discover(self, tags: Sequence[str], categories: Sequence[str], timeout: float) -> List[Json]:
-        query = urllib.parse.urlencode([("tag", tag) for tag in tags] + [("category", name) for name in categories])
+        query = urllib.parse.urlencode([("tag", tag) for tag in tags] + [("category", name) for name in categories] +
+                                       ([("agent_id", self._agent)] if self._agent else []))
         with self.request("GET", "/v1/skills" + ("?" + query if query else ""), None, timeout) as answer:
             return _objects(answer.json(), "skills")
 
@@ -690,7 +690,10 @@ class _Answer:
 
     def read(self, size: int) -> bytes:
         with _lost(self._door.base):
-            return self._response.read(size)
+            data = self._response.read(size)
+        if len(data) < size and self._response.length:
+            raise ConnectionFailed("connection", f"{self._door.base}: the answer was cut off", retryable=True)
+        return data
 
     def json(self) -> Json:
         text = self.read(_MAX_LINE + 1)

@@ -27,7 +27,9 @@ def give(**result):
 	napSkill    = lib + "say(1, 'asleep')\ntime.sleep(600)\n"
 	greedySkill = "b = bytearray()\nwhile True: b += b'x' * (1 << 20)\n"
 	dieSkill    = lib + "import signal\nos.kill(os.getpid(), signal.SIGSEGV)\n"
-	filesSkill  = lib + `os.makedirs("/out/sub")
+	inputsSkill = lib + "found = {}\nfor at, _, names in os.walk('/workspace/in'):\n    for name in names:\n        path = os.path.join(at, name)\n" +
+		"        found[os.path.relpath(path, '/workspace/in')] = os.path.getsize(path)\ngive(success=True, data=found)\n"
+	filesSkill = lib + `os.makedirs("/out/sub")
 with open("/out/big.bin", "wb") as f:
     f.write((bytes(range(251)) * 20889)[:5 << 20])
 with open("/out/sub/ü.txt", "w") as f:
@@ -55,6 +57,7 @@ func folders(t *testing.T, dir string) string {
 		"greedy":  {small, greedySkill},
 		"die":     {ready, dieSkill},
 		"files":   {ready, filesSkill},
+		"inputs":  {small, inputsSkill},
 		"nowhere": {"run: {image: 'hotcell/not-there:1'}\n", echoSkill},
 	} {
 		for path, file := range rig.PythonSkill(name, skill.yaml, skill.script) {
