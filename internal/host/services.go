@@ -37,7 +37,7 @@ func Toolbox(cfg *config.Config, log *slog.Logger) *tools.Box {
 	for name, m := range cfg.Tools.MCP {
 		servers[name] = tools.Server{
 			Command: m.Command, Env: m.Env, URL: m.URL, Headers: m.Headers, Tools: m.Tools, ReadOnly: m.ReadOnly,
-			Timeout: time.Duration(m.Timeout), Skills: m.Skills,
+			Timeout: time.Duration(m.Timeout), Skills: m.Skills, Recommends: m.Recommends,
 		}
 	}
 	return tools.NewBox(tools.BoxOptions{Servers: servers, Log: log, Resolve: func(ref string) (string, error) {
