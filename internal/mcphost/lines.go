@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -26,7 +27,7 @@ type lines struct {
 }
 
 func newLines(r io.Reader, w io.Writer) *lines {
-	return &lines{src: r, in: bufio.NewReaderSize(r, 64<<10), out: &answers{w: w}}
+	return &lines{src: r, in: bufio.NewReaderSize(r, 64<<10), out: &answers{w: w, stalled: make(chan struct{})}}
 }
 
 // Read implements [io.Reader].
@@ -136,14 +137,17 @@ func (l *lines) Close() error {
 
 // answers is where messages go, one a Write.
 type answers struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu      sync.Mutex
+	w       io.Writer
+	once    sync.Once
+	stalled chan struct{} // closed when nobody takes them
 }
 
 // Write implements [io.Writer].
 func (a *answers) Write(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	defer time.AfterFunc(stallsAfter, func() { a.once.Do(func() { close(a.stalled) }) }).Stop()
 	return a.w.Write(p)
 }
 

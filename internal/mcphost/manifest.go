@@ -77,7 +77,7 @@ func (p *peer) manifest(ctx context.Context, slug string) (manifest, error) {
 	if err != nil {
 		return manifest{}, err
 	}
-	files, err := p.host.digests.of(d)
+	files, err := p.digests(ctx, d)
 	return manifest{skill: d, files: files}, err
 }
 
@@ -102,40 +102,8 @@ func (m manifest) resource(f digested, main bool) *mcp.Resource {
 	return r
 }
 
-// digests remembers what was computed, by the digest of the bundle.
-type digests struct {
-	mu    sync.Mutex
-	known map[string][]digested
-	files int // in known
-}
-
-// mostDigests is how many files' digests are remembered.
-const mostDigests = 50_000
-
-func newDigests() *digests { return &digests{known: map[string][]digested{}} }
-
-func (c *digests) of(d *catalog.Detail) ([]digested, error) {
-	c.mu.Lock()
-	files, ok := c.known[d.Digest]
-	c.mu.Unlock()
-	if ok && d.Digest != "" {
-		return files, nil
-	}
-	files, err := digest(d)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.files += len(files); c.files > mostDigests {
-		c.known, c.files = map[string][]digested{}, len(files)
-	}
-	c.known[d.Digest] = files
-	return files, nil
-}
-
-// digest computes the digests of all files, SKILL.md first. A skill that has more than may be served gets none.
-func digest(d *catalog.Detail) ([]digested, error) {
+// digests returns the digests of all files of a skill, SKILL.md first. One that has more than may be served gets none.
+func (p *peer) digests(ctx context.Context, d *catalog.Detail) ([]digested, error) {
 	total := int64(0)
 	for _, f := range d.Files {
 		total += f.Bytes
@@ -143,14 +111,57 @@ func digest(d *catalog.Detail) ([]digested, error) {
 	if d.BundleFS == nil || len(d.Files) > mostFiles || total > mostBytes {
 		return nil, nil
 	}
-	files := make([]digested, 0, len(d.Files))
+	if files, ok := p.host.digests.known(d); ok {
+		return files, nil
+	}
+	files, whole := make([]digested, 0, len(d.Files)), true
 	for _, f := range d.Files {
 		b, err := fs.ReadFile(d.BundleFS, f.Path)
+		if err != nil { // a custom skill's file that no cell gets
+			whole = false
+			b, err = p.host.opt.Catalog.File(ctx, p.who, d.Slug, f.Path, 0)
+		}
+		if isMissing(err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		sum := sha256.Sum256(b)
 		files = append(files, digested{path: f.Path, digest: "sha256:" + hex.EncodeToString(sum[:]), size: int64(len(b))})
 	}
+	if whole {
+		p.host.digests.learn(d, files)
+	}
 	return files, nil
+}
+
+// digests remembers what was computed, by the digest of the bundle. It knows nothing of files that are not in one.
+type digests struct {
+	mu    sync.Mutex
+	of    map[string][]digested
+	files int // in of
+}
+
+// mostDigests is how many files' digests are remembered.
+const mostDigests = 50_000
+
+func newDigests() *digests { return &digests{of: map[string][]digested{}} }
+
+// known returns the digests of the very files that a skill lists.
+func (c *digests) known(d *catalog.Detail) ([]digested, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	files, ok := c.of[d.Digest]
+	same := slices.EqualFunc(files, d.Files, func(a digested, b catalog.File) bool { return a.path == b.Path && a.size == b.Bytes })
+	return files, ok && same && d.Digest != ""
+}
+
+func (c *digests) learn(d *catalog.Detail, files []digested) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.files += len(files); c.files > mostDigests {
+		c.of, c.files = map[string][]digested{}, len(files)
+	}
+	c.of[d.Digest] = files
 }

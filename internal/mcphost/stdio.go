@@ -16,10 +16,14 @@ import (
 const (
 	maxUnanswered = 512             // requests of a client that were not answered yet; beyond them nothing is read
 	closeWithin   = 5 * time.Second // for a client on stdio to take the last answers
+	stallsAfter   = time.Minute     // in which a client takes nothing of one message
 )
 
 // ErrFaults: the client sent too much in a row that is no message.
 var ErrFaults = errors.New("too many faults in a row: this is no MCP client")
+
+// ErrStalled: the client has not taken what it was sent.
+var ErrStalled = errors.New("the client reads nothing any more")
 
 // ServeStdio serves one client, who, on r and w until r ends, which cancels its calls, or until ctx does. It closes r where
 // that can be closed.
@@ -39,6 +43,8 @@ func (h *Host) ServeStdio(ctx context.Context, r io.Reader, w io.Writer, who aut
 	select {
 	case err := <-ended:
 		return err
+	case <-pipe.in.out.stalled:
+		return ErrStalled
 	case <-ctx.Done():
 	}
 	p.end()

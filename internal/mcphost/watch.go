@@ -128,7 +128,7 @@ func (p *peer) state(ctx context.Context, l list) (mark, error) {
 
 // files sums up what the resources are.
 func (p *peer) files(ctx context.Context, slugs []string) (mark, error) {
-	var all []string
+	var all []any
 	for _, s := range slugs {
 		d, err := p.host.opt.Catalog.Skill(ctx, p.who, s, 0)
 		switch {
@@ -137,7 +137,7 @@ func (p *peer) files(ctx context.Context, slugs []string) (mark, error) {
 		case err != nil:
 			return mark{}, err
 		}
-		all = append(all, s, d.Digest)
+		all = append(all, s, d.Digest, d.Files)
 	}
 	return markOf(all)
 }
