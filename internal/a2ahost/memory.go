@@ -18,12 +18,12 @@ const (
 // memory is what users said in their tasks, which no journal keeps, and tasks without a call. It forgets the oldest first.
 type memory struct {
 	mu     sync.Mutex
-	order  *list.List // of *entry
+	order  *list.List // of *memo
 	byTask map[string]*list.Element
 	bytes  int
 }
 
-type entry struct {
+type memo struct {
 	task, principal string
 	turns           []*message
 	settled         *record
@@ -37,7 +37,7 @@ func (m *memory) note(principal, task string, said *message, size int) {
 	if size > mostOfOne {
 		return
 	}
-	m.change(principal, task, size, func(e *entry) {
+	m.change(principal, task, size, func(e *memo) {
 		if len(e.turns) < mostTurns {
 			e.turns = append(e.turns[:len(e.turns):len(e.turns)], said)
 		}
@@ -46,30 +46,30 @@ func (m *memory) note(principal, task string, said *message, size int) {
 
 // settle remembers a task that has no call, size bytes long.
 func (m *memory) settle(principal string, r *record, size int) {
-	m.change(principal, r.id.task, size, func(e *entry) { e.settled = r })
+	m.change(principal, r.id.task, size, func(e *memo) { e.settled = r })
 }
 
-func (m *memory) change(principal, task string, size int, do func(*entry)) {
+func (m *memory) change(principal, task string, size int, do func(*memo)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.find(principal, task)
 	if e == nil {
-		e = &entry{task: task, principal: principal}
+		e = &memo{task: task, principal: principal}
 		m.byTask[task] = m.order.PushBack(e)
 	}
 	do(e)
 	e.bytes += size
 	m.bytes += size
 	for m.order.Len() > mostRemembered || m.bytes > rememberedBytes {
-		oldest := m.order.Remove(m.order.Front()).(*entry)
+		oldest := m.order.Remove(m.order.Front()).(*memo)
 		delete(m.byTask, oldest.task)
 		m.bytes -= oldest.bytes
 	}
 }
 
-func (m *memory) find(principal, task string) *entry {
+func (m *memory) find(principal, task string) *memo {
 	if at := m.byTask[task]; at != nil {
-		if e := at.Value.(*entry); e.principal == principal {
+		if e := at.Value.(*memo); e.principal == principal {
 			return e
 		}
 	}
@@ -111,7 +111,7 @@ func (m *memory) all(principal string) []*record {
 	defer m.mu.Unlock()
 	var out []*record
 	for at := m.order.Back(); at != nil; at = at.Prev() {
-		if e := at.Value.(*entry); e.principal == principal && e.settled != nil {
+		if e := at.Value.(*memo); e.principal == principal && e.settled != nil {
 			out = append(out, e.settled)
 		}
 	}
