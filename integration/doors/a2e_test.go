@@ -120,11 +120,7 @@ func (s *session) call(ctx context.Context, c call) (outcome, error) {
 }
 
 func requestOf(c call) *a2e.CallRequest {
-	req := &a2e.CallRequest{Header: a2e.Header{ID: a2e.NewID()}, Name: c.Skill, Arguments: c.Args}
-	if c.Timeout > 0 {
-		req.Timeout = &c.Timeout
-	}
-	return req
+	return &a2e.CallRequest{Header: a2e.Header{ID: a2e.NewID()}, Name: c.Skill, Arguments: c.Args}
 }
 
 // gathered is what A2E's messages said of one call so far.

@@ -17,11 +17,13 @@ import (
 type reply struct {
 	N     int    `json:"n"`
 	Fault string `json:"fault"` // of the client itself
+	Ended string `json:"ended"` // the call that it cancelled, whose end the journal tells
 	outcome
 }
 
 // process is a client in another language: a call a line goes in, an outcome a line comes out.
 type process struct {
+	d     *daemon
 	mu    sync.Mutex
 	in    io.Writer
 	calls map[int]chan reply
@@ -30,7 +32,7 @@ type process struct {
 }
 
 // helper starts a client and ends it with the test.
-func helper(t *testing.T, program string, args ...string) caller {
+func helper(t *testing.T, d *daemon, program string, args ...string) caller {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	in, err := cmd.StdinPipe()
@@ -46,7 +48,7 @@ func helper(t *testing.T, program string, args ...string) caller {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := &process{in: in, calls: map[int]chan reply{}}
+	p := &process{d: d, in: in, calls: map[int]chan reply{}}
 	var reading sync.WaitGroup
 	reading.Go(func() { p.read(out) })
 	t.Cleanup(func() {
@@ -104,7 +106,12 @@ func (p *process) call(ctx context.Context, c call) (outcome, error) {
 		if got.Fault != "" {
 			return outcome{}, errors.New(got.Fault)
 		}
-		return got.outcome, nil
+		if got.Ended == "" {
+			return got.outcome, nil
+		}
+		o, err := p.d.ended(ctx, got.Ended)
+		o.Said = got.Said
+		return o, err
 	}
 }
 

@@ -86,10 +86,10 @@ func restDoors() []door {
 		{name: "REST NDJSON", open: overREST("application/x-ndjson")},
 		{name: "REST SSE", open: overREST("text/event-stream")},
 		{name: "hotcell.py, REST", needs: "python3", open: func(t *testing.T, d *daemon) caller {
-			return helper(t, "python3", "-B", "testdata/client.py", d.url)
+			return helper(t, d, "python3", "-B", "testdata/client.py", d.url)
 		}},
 		{name: "hotcell.py, unix socket", needs: "python3", open: func(t *testing.T, d *daemon) caller {
-			return helper(t, "python3", "-B", "testdata/client.py", d.socket, d.url)
+			return helper(t, d, "python3", "-B", "testdata/client.py", d.socket, d.url)
 		}},
 	}
 }

@@ -49,16 +49,17 @@ func folders(t *testing.T, dir string) string {
 	t.Helper()
 	root := filepath.Join(dir, "skills")
 	for name, skill := range map[string]struct{ yaml, script string }{
-		"echo":    {typed, echoSkill},
-		"talk":    {ready, talkSkill},
-		"fail":    {ready, failSkill},
-		"exit":    {ready, exitSkill},
-		"nap":     {ready, napSkill},
-		"greedy":  {small, greedySkill},
-		"die":     {ready, dieSkill},
-		"files":   {ready, filesSkill},
-		"inputs":  {small, inputsSkill},
-		"nowhere": {"run: {image: 'hotcell/not-there:1'}\n", echoSkill},
+		"echo":        {typed, echoSkill},
+		"talk":        {ready, talkSkill},
+		"fail":        {ready, failSkill},
+		"exit":        {ready, exitSkill},
+		"nap":         {ready, napSkill},
+		"nap-briefly": {ready + "timeout_seconds: 1\n", napSkill},
+		"greedy":      {small, greedySkill},
+		"die":         {ready, dieSkill},
+		"files":       {ready, filesSkill},
+		"inputs":      {small, inputsSkill},
+		"nowhere":     {"run: {image: 'hotcell/not-there:1'}\n", echoSkill},
 	} {
 		for path, file := range rig.PythonSkill(name, skill.yaml, skill.script) {
 			at := filepath.Join(root, filepath.FromSlash(path))

@@ -26,7 +26,7 @@ def digest(data):
 def outcome(call):
     said, files = [], {}
     try:
-        with client.stream(call["skill"], call["args"], timeout=call.get("timeout")) as events:
+        with client.stream(call["skill"], call["args"]) as events:
             for event in events:
                 if event.kind == "progress":
                     said.append(event.data["message"])
