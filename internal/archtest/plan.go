@@ -138,6 +138,7 @@ func floors() map[string]int {
 		"integration":                   floorProgram,
 		"integration/bench":             floorProgram,
 		"integration/daemonjson":        floorProgram,
+		"integration/doors":             floorProgram,
 		"integration/faults":            floorProgram,
 		"integration/hostile":           floorProgram,
 		"integration/hostile/skillbomb": floorProgram,
