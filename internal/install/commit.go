@@ -214,9 +214,17 @@ func (in *Installer) remove(ctx context.Context, name, match string) error {
 		return err
 	}
 	defer unlock()
-	x, err := in.known(name, in.read) // whatever is left to be done is of no use any more
-	if err != nil {
+	if checkName(name) != nil {
+		return notInstalled(name)
+	}
+	x, err := in.read(name) // whatever is left to be done is of no use any more
+	switch {
+	case err != nil:
 		return err
+	case x.Current == "":
+		return notInstalled(name)
+	case x.Doing == removing:
+		match = "" // it was decided before
 	}
 	if err := x.match(match); err != nil {
 		return err
@@ -229,5 +237,11 @@ func (in *Installer) remove(ctx context.Context, name, match string) error {
 	if err := in.write(name, &index{Last: x.Last, Current: x.Current, Doing: removing, Versions: x.Versions}); err != nil {
 		return err
 	}
-	return in.forget(name, s)
+	if err := in.forget(name, s); err != nil {
+		if in.published(name) != "" {
+			err = in.takeBack(name, x, err)
+		}
+		return err
+	}
+	return nil
 }

@@ -136,7 +136,7 @@ func (in *Installer) make(ctx context.Context, s *stage, name, kind string, uplo
 	if err != nil {
 		return nil, err
 	}
-	dir := s.files("bundle")
+	dir := s.files(".new") // no skill has that name
 	if err := a.unpack(ctx, root, dir); err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func same(f *os.File, path string) bool {
 
 func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }
 
-// files is where bundles are made: in a folder of their own, since a skill may have any name.
+// files is where bundles are made: in a folder of their own, since a skill may have the name of any other file here.
 func (s *stage) files(name string) string { return filepath.Join(s.dir, "files", name) }
 
 func (s *stage) remove() error { return errors.Join(os.RemoveAll(s.dir), s.held.Close()) }
