@@ -73,6 +73,10 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (sys *syste
 		return nil, usagef("%w", err)
 	}
 	undo.Add("services", func(context.Context) error { out.close(); return nil })
+	installer, err := openInstaller(ctx, cfg, lib, log)
+	if err != nil {
+		return nil, err
+	}
 	supervisor, registry, err := supervise(ctx, cfg, log, p, lib, out)
 	if err != nil {
 		return nil, err
@@ -80,7 +84,7 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (sys *syste
 	end := undo.Release()
 	return &system{
 		skills: lib, watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, supervisor: supervisor, metrics: registry.Handler(), journalled: p.journal.Ready,
-		auth:  authenticator(cfg, p.journal),
+		auth: authenticator(cfg, p.journal), installer: installer,
 		close: func() error { return end(context.WithoutCancel(ctx)) },
 		probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)

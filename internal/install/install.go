@@ -41,16 +41,20 @@ type Installer struct {
 
 var _ catalog.Installer = (*Installer)(nil)
 
-// Open returns the installer of a folder, which must be there, and mends what processes left that died. Where a skill can't be
-// mended the log says so, and its other skills are not kept from anybody.
+// Open returns the installer of a folder, which must be there, and mends what processes left that died, unless another one is
+// at work there at this moment: each change mends what it meets, too. Where a skill can't be mended the log says so, and its
+// other skills are not kept from anybody.
 func Open(ctx context.Context, dir string, o Options) (*Installer, error) {
 	in := newInstaller(dir, o)
-	unlock, err := in.lock(ctx)
+	f, err := in.openLock()
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
-	if err := errors.Join(in.recover(ctx), in.sweep()); err != nil {
+	ok, err := tryLock(f)
+	if ok {
+		err = errors.Join(in.recover(ctx), in.sweep())
+	}
+	if err := errors.Join(err, f.Close()); err != nil { // which unlocks
 		in.log.Warn("installed skills: what was left is not mended", "error", err)
 	}
 	return in, nil

@@ -21,7 +21,7 @@ const (
 func (in *Installer) lock(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, lockLimit, errors.New("it is locked by another process"))
 	defer cancel()
-	f, err := os.OpenFile(filepath.Join(in.dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := in.openLock()
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +39,10 @@ func (in *Installer) lock(ctx context.Context) (unlock func(), err error) {
 			return nil, errors.Join(fmt.Errorf("folder %s can't be changed: %w", in.dir, context.Cause(ctx)), f.Close())
 		}
 	}
+}
+
+func (in *Installer) openLock() (*os.File, error) {
+	return os.OpenFile(filepath.Join(in.dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 }
 
 func tryLock(f *os.File) (ok bool, err error) {
