@@ -56,6 +56,7 @@ type supervisor interface {
 // system is hotcell wired together.
 type system struct {
 	skills     skills.Catalog
+	catalog    catalog.Reader            // what each caller sees; nil: there is no MCP
 	watch      func(ctx context.Context) // keeps the skills up to date until ctx ends; nil: they are looked at when they are asked for
 	supervisor supervisor
 	metrics    http.Handler

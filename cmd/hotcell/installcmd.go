@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/install"
 	"github.com/hotcell/hotcell/internal/skills"
 )
@@ -61,11 +62,11 @@ func (a *app) installer(ctx context.Context) (*install.Installer, *config.Config
 		return nil, nil, err
 	}
 	for _, dir := range []string{cfg.DataDir, cfg.InstalledSkills()} {
-		if err := dataFolder(dir); err != nil {
+		if err := host.DataFolder(dir); err != nil {
 			return nil, nil, err
 		}
 	}
-	in, err := openInstaller(ctx, cfg, nil, a.logger(slog.LevelWarn))
+	in, err := host.OpenInstaller(ctx, cfg, nil, a.logger(slog.LevelWarn))
 	return in, cfg, err
 }
 
