@@ -132,7 +132,7 @@ func floors() map[string]int {
 		"internal/rest":    floorDoor,
 		"internal/mcphost": floorDoor,
 
-		"executor/embed":                floorProgram,
+		"executor/embed": floorProgram,
 	}
 	for _, name := range programs() {
 		all[name] = floorProgram
