@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/doctor"
@@ -55,6 +56,10 @@ type supervisor interface {
 // system is hotcell wired together.
 type system struct {
 	skills     skills.Catalog
+	catalog    catalog.Reader // what each caller sees; nil: there is no MCP
+	custom     catalog.Custom // these three may be nil as well
+	agents     catalog.Agents
+	approvals  catalog.Approvals
 	watch      func(ctx context.Context) // keeps the skills up to date until ctx ends; nil: they are looked at when they are asked for
 	supervisor supervisor
 	metrics    http.Handler

@@ -25,6 +25,7 @@ const (
 	floorCompile  = 2 // pure: policy and workload to a sandbox's spec
 	floorAdapter  = 3 // each the only home of its dependency
 	floorExecutor = 4 // the supervisor and what configures it: contracts only
+	floorWiring   = 5 // puts the supervisor and its adapters together; knows no door
 	floorDoor     = 5 // each speaks to a Handler, never to the executor
 	floorProgram  = 6 // wires everything; imported by nobody
 )
@@ -57,6 +58,7 @@ func hotcell() plan {
 		only: map[string][]string{
 			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
+			"internal/mcphost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 		},
 		reach: map[string][]string{
 			"cmd/hotcell-runner": {"internal/runner", "internal/wall", "internal/cleanup"},
@@ -73,6 +75,7 @@ func floors() map[string]int {
 		"internal/wall":       floorWords,
 		"internal/cleanup":    floorWords,
 		"internal/control":    floorWords,
+		"internal/fileset":    floorWords,
 		"internal/testutil":   floorWords,
 		"internal/archtest":   floorWords,
 
@@ -119,17 +122,23 @@ func floors() map[string]int {
 		"executor/admission": floorExecutor,
 		"executor/relay":     floorExecutor,
 		"internal/config":    floorExecutor,
+		"internal/curator":   floorExecutor,
 		"internal/doctor":    floorExecutor,
+
+		"internal/host": floorWiring,
 
 		"internal/a2ehost": floorDoor,
 		"internal/rest":    floorDoor,
+		"internal/mcphost": floorDoor,
 
+		"executor/embed":                floorProgram,
 		"cmd/hotcell":                   floorProgram,
 		"cmd/hotcell-engine":            floorProgram,
 		"cmd/hotcell-runner":            floorProgram,
 		"integration":                   floorProgram,
 		"integration/bench":             floorProgram,
 		"integration/daemonjson":        floorProgram,
+		"integration/doors":             floorProgram,
 		"integration/faults":            floorProgram,
 		"integration/hostile":           floorProgram,
 		"integration/hostile/skillbomb": floorProgram,
@@ -143,7 +152,8 @@ func floors() map[string]int {
 
 func dependencies() []dependency {
 	return []dependency{
-		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools"}, "operators' MCP servers are spoken to in one place"},
+		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools", "internal/mcphost"},
+			"operators' MCP servers are spoken to in one place, MCP clients in another"},
 		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
@@ -167,6 +177,7 @@ func dependencies() []dependency {
 		{"github.com/goccy/go-yaml", []string{"internal/skills", "internal/config", "policies"},
 			"YAML is read where a file is a contract and errors need their positions: bundles, configuration, the limits in both"},
 		{"github.com/fsnotify/fsnotify", []string{"internal/skills/watch"}, "one package hears of changes on disk"},
+		{"github.com/danielgtaylor/huma/v2", []string{"internal/rest"}, "one package describes what it serves over HTTP"},
 		{"github.com/spf13/cobra", []string{"cmd/hotcell"}, "the command line is the program's business"},
 		{"github.com/knadh/koanf", []string{"internal/config"}, "file, environment and flags are layered in one place"},
 		{"github.com/charmbracelet/lipgloss", []string{"cmd/hotcell"}, "only the program has a terminal"},
