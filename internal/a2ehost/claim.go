@@ -17,16 +17,24 @@ var errRefused = errors.New("handshake was refused")
 
 // claim is what a session's peer says that it is. It is looked at for each request anew: a token may have been revoked.
 type claim struct {
-	shown auth.Credentials
-	agent string // of the handshake
+	shown  auth.Credentials
+	header auth.Secret // of the one request, in the place of what was shown; the zero value: none
+	agent  string      // of the handshake
+}
+
+func (c claim) credentials() auth.Credentials {
+	if !c.header.Empty() {
+		return auth.Credentials{Bearer: c.header}
+	}
+	return c.shown
 }
 
 // identify finds out who makes a claim. The error is fit to be answered.
-func (s *session) identify(ctx context.Context, c claim) (auth.Identity, *a2e.Error) {
+func (h *Host) identify(ctx context.Context, c claim) (auth.Identity, *a2e.Error) {
 	id := auth.Nobody()
 	var err error
-	if a := s.host.opt.Auth; a != nil {
-		id, err = a.Authenticate(ctx, c.shown)
+	if a := h.opt.Auth; a != nil {
+		id, err = a.Authenticate(ctx, c.credentials())
 	}
 	if err == nil {
 		id, err = id.As(c.agent)
@@ -39,13 +47,13 @@ func (s *session) identify(ctx context.Context, c claim) (auth.Identity, *a2e.Er
 	case ctx.Err() != nil:
 		return id, a2e.Errorf(a2e.RuntimeError, "cancelled by the caller").Because(a2e.ReasonCancelled)
 	}
-	s.log.Error("authenticate", "err", err)
+	h.opt.Log.Error("authenticate", "door", h.opt.Door, "err", err)
 	return id, a2e.Errorf(a2e.RuntimeError, "tokens can't be checked at the moment").Because(a2e.ReasonInternal).Transient()
 }
 
 // caller is identify for something that wants a scope.
 func (s *session) caller(ctx context.Context, c claim, want auth.Scope) (a2e.Caller, *a2e.Error) {
-	id, why := s.identify(ctx, c)
+	id, why := s.host.identify(ctx, c)
 	if why == nil && !id.May(want) {
 		why = a2e.Errorf(a2e.Unauthorized, "%v: it needs %s", auth.ErrScope, want)
 	}
@@ -55,24 +63,36 @@ func (s *session) caller(ctx context.Context, c claim, want auth.Scope) (a2e.Cal
 	return id.Caller(s.host.opt.Door), nil
 }
 
-// handshake takes the agent, and a token in the place of what the peer is. Without a valid one the session ends.
+// handshake takes the agent, and a token in the place of what the peer is. Without a valid one the session ends. One
+// that agrees on no capability changes nothing.
 func (s *session) handshake(ctx context.Context, m *a2e.HandshakeRequest) {
 	next := s.claim
 	next.agent = m.AgentID
 	if m.AuthToken != "" {
-		next.shown.Bearer = auth.NewSecret(m.AuthToken)
+		next.shown.Bearer, next.header = auth.NewSecret(m.AuthToken), auth.Secret{}
 	}
 	resp := s.host.welcome(m, s.id)
-	if _, why := s.identify(ctx, next); why != nil {
-		resp.OK, resp.Reason, resp.AcceptedCaps = false, "server_error", nil
+	id, why := s.host.identify(ctx, next)
+	if why == nil && resp.OK && s.owner != nil {
+		switch err := s.owner(id, next); {
+		case errors.Is(err, errOthers):
+			why = a2e.Errorf(a2e.Unauthorized, "%w", err)
+		case err != nil:
+			why = a2e.Errorf(a2e.RuntimeError, "%w", err)
+		}
+	}
+	if why != nil {
+		resp.OK, resp.Reason, resp.AcceptedCaps = false, reasonServer, nil
 		if why.Code == a2e.Unauthorized {
-			resp.Reason = "auth_failed"
+			resp.Reason = reasonAuth
 		}
 		_ = s.send(resp)
 		s.hangUp(fmt.Errorf("%w: %s", errRefused, why.Message))
 		return
 	}
-	s.claim = next
+	if resp.OK {
+		s.claim = next
+	}
 	_ = s.send(resp)
 }
 

@@ -2,6 +2,7 @@ package a2ehost
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -80,7 +81,7 @@ func (s *session) slot(ctx context.Context, ahead <-chan struct{}, passed chan<-
 // weight is how much of the room the last message takes: one place, and as many again as its length demands, so that
 // about four of the longest fill the room.
 func (s *session) weight() int {
-	return 1 + cap(s.room)*s.dec.Size()/(4*s.host.opt.MaxLine)
+	return 1 + cap(s.room)*s.in.Size()/(4*s.host.opt.MaxLine)
 }
 
 func release(c <-chan struct{}, n int) {
@@ -89,43 +90,61 @@ func release(c <-chan struct{}, n int) {
 	}
 }
 
-// refuse answers a line that is no good message: a call with a call's answer, all else with an error.
+// refuse answers a line that is no good message: a call with a call's answer, a handshake of another version with its own
+// reason, all else with an error.
 func (s *session) refuse(bad *a2e.DecodeError) {
 	s.log.Debug("bad line", "code", bad.Err.Code, "type", bad.Type, "req_id", bad.ReqID)
 	if bad.Type == a2e.TypeCallRequest && bad.ReqID != "" {
 		s.answer(bad.ReqID, bad.Name, a2e.Failure(bad.ReqID, bad.Name, bad.Err, 0))
 		return
 	}
+	if bad.Type == a2e.TypeHandshakeRequest && bad.Err.Code == a2e.VersionMismatch {
+		_ = s.send(&a2e.HandshakeResponse{ReqID: bad.ReqID, SessionID: s.id, MaxParallel: s.host.opt.MaxParallel, Reason: reasonVersion})
+		return
+	}
 	_ = s.send(a2e.ErrorReport(bad.ReqID, bad.Err))
 }
 
-// welcome answers a handshake. The capability is called skill; skills is accepted too, as upstream's samples have it.
+// welcome answers a handshake. The capability is called skill; skills is accepted too, as upstream's samples have it. What is
+// no capability of the protocol is passed over: upstream's client sends such words unless it is told others, and cannot read an
+// answer that has them.
 func (h *Host) welcome(m *a2e.HandshakeRequest, session string) *a2e.HandshakeResponse {
 	resp := &a2e.HandshakeResponse{ReqID: m.ID, SessionID: session, MaxParallel: h.opt.MaxParallel, OK: true}
-	asked := m.AgentCaps
-	if len(asked) == 0 {
-		asked = []string{capSkill}
-	}
 	seen := map[string]bool{}
-	for _, name := range asked {
+	for _, name := range m.AgentCaps {
 		if name == "skills" {
 			name = capSkill
 		}
-		if !seen[name] && len(seen) < maxCaps {
+		if !seen[name] && slices.Contains(capabilities(), name) {
+			seen[name] = true
 			resp.AcceptedCaps = append(resp.AcceptedCaps, h.capability(name))
 		}
-		seen[name] = true
 	}
-	if !seen[capSkill] {
-		resp.OK, resp.Reason = false, "no_caps"
+	switch {
+	case len(seen) == 0:
+		resp.AcceptedCaps = []a2e.Capability{h.capability(capSkill)}
+	case !seen[capSkill]:
+		resp.OK, resp.Reason = false, reasonNoCaps
 	}
 	return resp
 }
 
+// The reasons for which a handshake is refused.
 const (
-	capSkill = "skill"
-	maxCaps  = 32 // capabilities that are answered
+	reasonAuth    = "auth_failed"
+	reasonVersion = "version_mismatch"
+	reasonNoCaps  = "no_caps"
+	reasonServer  = "server_error"
 )
+
+const capSkill = "skill"
+
+// capabilities are those that the protocol has.
+func capabilities() []string {
+	return []string{
+		capSkill, "tools", "toolkits", "env", "proc", "memory", "learning", "chains", "multi_agent", "planning", "mcp", "test",
+	}
+}
 
 func (h *Host) capability(name string) a2e.Capability {
 	if name != capSkill {

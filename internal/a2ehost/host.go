@@ -24,7 +24,7 @@ type Options struct {
 	Door    string             // for [a2e.Caller]: "stdio" or "socket"; "": socket
 	Version string             // hotcell's own, told in the handshake; "": not told
 
-	MaxParallel  int           // calls that run at once in one session; 0: 4
+	MaxParallel  int           // calls that run at once in one session; 0: 16
 	MaxWaiting   int           // requests that wait for their turn in one session before it is no longer read; 0: 64
 	MaxLine      int           // bytes; 0: [a2e.MaxLine]
 	MaxSessions  int           // connections at once; 0: 128
@@ -34,6 +34,8 @@ type Options struct {
 	WriteTimeout time.Duration // a reader that takes no line for so long has hung up; 0: 30s
 	FlushTimeout time.Duration // the same while the session is being cancelled; 0: 5s
 	ErrorsAs     string        // ErrorsAsResp or ErrorsAsMessage; "": ErrorsAsResp
+
+	InputEnded func() // is told that the peer of a stream sends nothing more, which calls in flight outlive; nil: nobody
 
 	Log *slog.Logger // nil: none
 }
@@ -67,7 +69,7 @@ func New(opt Options) (*Host, error) {
 
 func (opt *Options) fill() {
 	orDefault(&opt.Door, "socket")
-	orDefault(&opt.MaxParallel, 4)
+	orDefault(&opt.MaxParallel, 16)
 	orDefault(&opt.MaxWaiting, 64)
 	orDefault(&opt.MaxLine, a2e.MaxLine)
 	orDefault(&opt.MaxSessions, 128)

@@ -28,14 +28,23 @@ const (
 	probeEvery  = 100 * time.Millisecond // how often a peer with calls in flight is looked at
 )
 
+// source is where a session's messages come from, as [a2e.Decoder] has it.
+type source interface {
+	Decode() (a2e.Message, error)
+	Size() int // of the last message, in bytes
+}
+
+// sink is where they go, as [a2e.Encoder] has it.
+type sink interface{ Encode(m a2e.Message) error }
+
 // session is one peer's.
 type session struct {
 	host *Host
 	id   string
 	log  *slog.Logger
 
-	dec    *a2e.Decoder
-	enc    *a2e.Encoder
+	in     source
+	out    sink
 	hangUp context.CancelCauseFunc // cancels every call and ends the reading
 
 	calls sync.WaitGroup
@@ -46,6 +55,9 @@ type session struct {
 	turns turns
 	act   *activity
 	busy  chan struct{} // says that something is in flight
+
+	ended func()                           // is told that nothing more is read; nil: nobody
+	owner func(auth.Identity, claim) error // says why an identity may not have the session from now on; nil: any may
 }
 
 // Serve speaks A2E on one pair of streams until its end. It returns nil when the peer's input ended or it asked for a
@@ -69,8 +81,13 @@ func (h *Host) serve(ctx context.Context, r io.Reader, w io.Writer, act *activit
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	clocked := &lineClock{input: in, most: h.opt.LineTimeout, act: act}
-	s := h.newSession(act, a2e.NewDecoder(clocked, h.opt.MaxLine).Within(h.memory.lend(ctx)), out, cancel)
+	s := h.newSession(act, a2e.NewDecoder(clocked, h.opt.MaxLine).Within(h.memory.lend(ctx)), a2e.NewEncoder(out), cancel)
 	s.claim.shown.Peer = peer
+	s.ended = func() {
+		if h.opt.InputEnded != nil && ctx.Err() == nil {
+			h.opt.InputEnded()
+		}
+	}
 	var helpers sync.WaitGroup
 	helpers.Go(func() {
 		<-ctx.Done()
@@ -79,22 +96,31 @@ func (h *Host) serve(ctx context.Context, r io.Reader, w io.Writer, act *activit
 	})
 	helpers.Go(func() { s.watch(ctx, newProbe(w)) })
 
-	grace, err := s.read(ctx)
-	s.drain(grace)
-	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, errShutdown) {
-		err = cause
-	}
-	s.farewell(context.Cause(ctx))
+	err = s.run(ctx)
 	cancel(nil)
 	helpers.Wait()
 	return err
 }
 
-func (h *Host) newSession(act *activity, dec *a2e.Decoder, out io.Writer, hangUp context.CancelCauseFunc) *session {
+// run reads until there is nothing more to read, and returns once all calls are answered.
+func (s *session) run(ctx context.Context) error {
+	grace, err := s.read(ctx)
+	if s.ended != nil {
+		s.ended()
+	}
+	s.drain(grace)
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, errShutdown) {
+		err = cause
+	}
+	s.farewell(context.Cause(ctx))
+	return err
+}
+
+func (h *Host) newSession(act *activity, in source, out sink, hangUp context.CancelCauseFunc) *session {
 	id := a2e.NewID()
 	return &session{
 		host: h, id: id, log: h.opt.Log.With("session", id),
-		dec: dec, enc: a2e.NewEncoder(out), hangUp: hangUp, act: act, turns: turns{last: map[string]chan struct{}{}},
+		in: in, out: out, hangUp: hangUp, act: act, turns: turns{last: map[string]chan struct{}{}},
 		room:  make(chan struct{}, h.opt.MaxParallel+h.opt.MaxWaiting),
 		slots: make(chan struct{}, h.opt.MaxParallel),
 		busy:  make(chan struct{}, 1),
@@ -106,7 +132,7 @@ func (h *Host) newSession(act *activity, dec *a2e.Decoder, out io.Writer, hangUp
 func (s *session) read(ctx context.Context) (grace time.Duration, err error) {
 	faults := 0
 	for ctx.Err() == nil {
-		m, err := s.dec.Decode()
+		m, err := s.in.Decode()
 		var bad *a2e.DecodeError
 		switch {
 		case errors.As(err, &bad):
@@ -178,11 +204,12 @@ func (s *session) watch(ctx context.Context, gone func() bool) {
 	}
 }
 
-// send writes m. When that fails the peer has hung up; when m has no JSON form the error is returned.
+// send writes m. When that fails the peer has hung up, unless it is only away; when m has no JSON form the error is
+// returned.
 func (s *session) send(m a2e.Message) error {
-	err := s.enc.Encode(m)
+	err := s.out.Encode(m)
 	var unencodable *a2e.EncodeError
-	if err != nil && !errors.As(err, &unencodable) {
+	if err != nil && !errors.As(err, &unencodable) && !errors.Is(err, errUnheard) {
 		s.hangUp(fmt.Errorf("%w: %w", ErrHungUp, err))
 	}
 	return err

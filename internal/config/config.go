@@ -32,6 +32,14 @@ type Config struct {
 	Secrets Secrets
 	Auth    Auth
 	Quotas  Quotas
+
+	Approvals Approvals
+}
+
+// Approvals says how writes of skills that agents ask for are decided about.
+type Approvals struct {
+	Expire Age  // how long a request waits
+	Delete bool // agents may ask for deletions, too
 }
 
 // Skills says where skills are found.
@@ -80,6 +88,7 @@ type Images struct {
 type A2E struct {
 	Errors      string // failed calls answer with a resp, or with a base message of type error
 	EmbedEvents bool   // put the events into the result too
+	SessionIdle Age    // an HTTP session without a stream and without a request ends after so long
 }
 
 // InstalledSkills is the folder of the skills that an operator uploaded.
@@ -108,11 +117,13 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 * policies.Gi}},
 		Tools:   Tools{MCP: map[string]MCPServer{}},
-		A2E:     A2E{Errors: "resp", EmbedEvents: true},
+		A2E:     A2E{Errors: "resp", EmbedEvents: true, SessionIdle: Age(10 * time.Minute)},
 		LLM:     LLM{Providers: []llm.Provider{defaultProvider()}, BaseURLs: []string{}},
 		Secrets: Secrets{},
 		Hosts:   []string{},
 		Auth:    Auth{Mode: AuthNone, OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
+
+		Approvals: Approvals{Expire: Day},
 	}
 	if root {
 		return c

@@ -62,6 +62,7 @@ func fields() []field {
 		{"tools.mcp", func(c *Config) any { return &c.Tools.MCP }},
 		{"a2e.errors", func(c *Config) any { return &c.A2E.Errors }},
 		{"a2e.embed_events", func(c *Config) any { return &c.A2E.EmbedEvents }},
+		{"a2e.session_idle", func(c *Config) any { return &c.A2E.SessionIdle }},
 		{"llm.providers", func(c *Config) any { return &c.LLM.Providers }},
 		{"llm.base_urls", func(c *Config) any { return &c.LLM.BaseURLs }},
 		{"secrets", func(c *Config) any { return &c.Secrets }},
@@ -75,6 +76,8 @@ func fields() []field {
 		{"quotas.per_minute", func(c *Config) any { return &c.Quotas.PerMinute }},
 		{"quotas.cpu", func(c *Config) any { return &c.Quotas.CPU }},
 		{"quotas.memory_seconds", func(c *Config) any { return &c.Quotas.Memory }},
+		{"approvals.expire", func(c *Config) any { return &c.Approvals.Expire }},
+		{"approvals.delete", func(c *Config) any { return &c.Approvals.Delete }},
 	}
 }
 
