@@ -56,7 +56,10 @@ type supervisor interface {
 // system is hotcell wired together.
 type system struct {
 	skills     skills.Catalog
-	catalog    catalog.Reader            // what each caller sees; nil: there is no MCP
+	catalog    catalog.Reader // what each caller sees; nil: there is no MCP
+	custom     catalog.Custom // these three may be nil as well
+	agents     catalog.Agents
+	approvals  catalog.Approvals
 	watch      func(ctx context.Context) // keeps the skills up to date until ctx ends; nil: they are looked at when they are asked for
 	supervisor supervisor
 	metrics    http.Handler

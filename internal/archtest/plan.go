@@ -149,6 +149,7 @@ func programs() []string {
 		"integration",
 		"integration/bench",
 		"integration/daemonjson",
+		"integration/doors",
 		"integration/faults",
 		"integration/hostile",
 		"integration/hostile/skillbomb",

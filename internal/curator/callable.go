@@ -60,14 +60,22 @@ func callable(s *skills.Skill) catalog.Entry {
 	}
 }
 
-// reserved reports whether a custom skill of a name would never be found.
+// reserved reports whether a custom skill of a name would never be found, or would stand before one of the host's own. That
+// an agent has a tool switched off gives nobody its name.
 func (c *Curator) reserved(ctx context.Context, who a2e.Caller, name string) (bool, error) {
+	name = skills.Fold(name)
 	if c.shipped.Lookup(name) != nil {
 		return true, nil
 	}
+	for _, own := range []string{catalog.SkillToolName, manageTool, catalogTool} {
+		if name == skills.Fold(own) {
+			return true, nil
+		}
+	}
+	who.Agent = ""
 	hosted, err := c.hosted(ctx, who)
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(hosted, func(e catalog.Entry) bool { return skills.Fold(e.Definition.Name) == skills.Fold(name) }), nil
+	return slices.ContainsFunc(hosted, func(e catalog.Entry) bool { return skills.Fold(e.Definition.Name) == name }), nil
 }

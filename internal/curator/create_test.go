@@ -37,7 +37,7 @@ func TestWhatACustomSkillMayBe(t *testing.T) {
 		"a name that is a number":         {func(d *catalog.Draft) { d.Name = ptr("1e3") }, ""},
 		"a shipped name":                  {func(d *catalog.Draft) { d.Name = ptr("time-arithmetic") }, catalog.NameReserved},
 		"a shipped name, written freely":  {func(d *catalog.Draft) { d.Name = ptr(" Time_Arithmetic") }, catalog.NameReserved},
-		"the name of a hosted skill":      {func(d *catalog.Draft) { d.Name = ptr("manage-skill") }, catalog.NameReserved},
+		"the name of a hosted skill":      {func(d *catalog.Draft) { d.Name = ptr("their-tool") }, catalog.NameReserved},
 		"no description":                  {func(d *catalog.Draft) { d.Description = nil }, catalog.SkillInvalid},
 		"a blank description":             {func(d *catalog.Draft) { d.Description = ptr(" \n") }, catalog.SkillInvalid},
 		"a description of 1024":           {func(d *catalog.Draft) { d.Description = ptr(long(1024)) }, ""},
@@ -65,7 +65,7 @@ func TestWhatACustomSkillMayBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.Plugins = []a2e.Plugin{hosts{"skill", "manage_skill"}}
+			r.Plugins = []a2e.Plugin{hosts{"their_tool"}}
 			d := draft("notes")
 			tt.change(&d)
 			s, err := r.Create(t.Context(), alice, 0, d)
@@ -75,6 +75,30 @@ func TestWhatACustomSkillMayBe(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The names of the host's own skills are taken, also where no plugin offers them, and for agents that have them switched off.
+func TestTheNamesOfTheHostsSkillsAreTaken(t *testing.T) {
+	r := newRig(t)
+	who := alice
+	for _, name := range []string{"skill", "manage-skill", "skill-catalog"} {
+		_, err := r.Create(t.Context(), who, 0, draft(name))
+		refused(t, err, catalog.NameReserved)
+	}
+	who.Agent = "off"
+	r.Plugins = []a2e.Plugin{switched{hosts{"their_tool"}}}
+	_, err := r.Create(t.Context(), who, 0, draft("their-tool"))
+	refused(t, err, catalog.NameReserved)
+}
+
+// switched offers nothing to agents.
+type switched struct{ hosts }
+
+func (s switched) ListSkills(ctx context.Context, who a2e.Caller) ([]a2e.Definition, error) {
+	if who.Agent != "" {
+		return nil, nil
+	}
+	return s.hosts.ListSkills(ctx, who)
 }
 
 // hosts is a plugin with skills of these names.

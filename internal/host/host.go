@@ -29,6 +29,7 @@ type Options struct {
 // System is hotcell wired together. Its owner drains the supervisor and then closes it.
 type System struct {
 	Skills     skills.Catalog
+	Catalog    *Catalog
 	Watch      func(ctx context.Context) // keeps the skills up to date until ctx ends
 	Supervisor *executor.Supervisor
 	Metrics    http.Handler

@@ -231,3 +231,42 @@ func TestPrincipalsHaveNumbersForEver(t *testing.T) {
 		t.Errorf("unknown: %v", err)
 	}
 }
+
+// A skill and its name on allowlists go together or not at all.
+func TestASkillGoesWithItsNameOrNotAtAll(t *testing.T) {
+	s := opened(t, Options{})
+	kept := added(t, s, user("alice"), notes("notes"))
+	allowed := []string{"notes"}
+	good, err := s.AddAgent(t.Context(), user("alice"), catalog.AgentRecord{Name: "good", Allowed: &allowed}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad, err := s.AddAgent(t.Context(), user("alice"), catalog.AgentRecord{Name: "bad", Allowed: &allowed}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoil := func(value string) {
+		t.Helper()
+		if _, err := s.write.Exec(`UPDATE agents SET allowed = ? WHERE id = ?`, value, bad.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spoil("{no list")
+	if _, err := s.DropCustomSkill(t.Context(), kept); err == nil {
+		t.Error("an allowlist that can't be read is taken for one without the name")
+	}
+	if _, err := s.CustomSkill(t.Context(), kept.Principal, "notes"); err != nil {
+		t.Errorf("the skill: %v", err)
+	}
+	if r, err := s.Agent(t.Context(), good.ID); err != nil || !slices.Equal(*r.Allowed, allowed) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	spoil(`"[\"notes\",\"more\"]"`)
+	rows, err := s.DropCustomSkill(t.Context(), kept)
+	if err != nil || len(rows) != 2 {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	if r, err := s.Agent(t.Context(), bad.ID); err != nil || !slices.Equal(*r.Allowed, []string{"more"}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
