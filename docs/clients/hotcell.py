@@ -24,6 +24,7 @@ A Client may be used by several threads: each request has a connection of its ow
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import ipaddress
@@ -39,7 +40,7 @@ import urllib.parse
 import urllib.request
 import uuid
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 __all__ = [
     "ApiError", "Artifact", "Call", "CallError", "Cancelled", "Client", "ConnectionFailed", "Event", "HotcellError",
@@ -48,6 +49,7 @@ __all__ = [
 ]
 
 Json = Dict[str, Any]
+T = TypeVar("T")
 
 _MAX_LINE = 64 << 20  # bytes of a line, or of an answer, that are taken from a daemon
 _MAX_PAUSE = 60.0  # seconds that Retry-After may ask for
@@ -207,6 +209,7 @@ class Artifact:
     name: str
     mime: str
     size: int
+    complete: bool
     raw: Json = field(repr=False)
 
 
@@ -250,7 +253,7 @@ class Client:
 
     address     http://HOST:PORT, or the path of the daemon's unix socket
     token       a bearer token; left out where the daemon asks for none
-    agent       the agent that calls, where the daemon does not know it by its token (unix socket alone)
+    agent       the agent that calls; another one than a token is bound to is Unauthorized
     timeout     seconds for a request that is no call, and for a connection
     retries     how often a request is sent again whose connection was lost, or that the daemon put off. A call is sent again
                 under its own request id, so that it runs once; a request that was refused for good is never sent again
@@ -263,7 +266,7 @@ class Client:
         self._token, self._agent, self._timeout, self._retries = token, agent, timeout, retries
         self._door: Union[_Http, _Lines]
         if address.startswith(("http://", "https://")):
-            self._door = _Http(address, token, ssl_context)
+            self._door = _Http(address, token, agent, ssl_context)
         else:
             self._door = _Lines(address[len("unix://"):] if address.startswith("unix://") else address, token, agent)
 
@@ -283,22 +286,23 @@ class Client:
         return self._again(lambda: self._door.discover(tags, categories, self._timeout))
 
     def call(self, skill: str, arguments: Optional[Mapping[str, Any]] = None, *, timeout: Optional[int] = None,
-             request_id: Optional[str] = None, **more: Any) -> Result:
+             request_id: Optional[str] = None, files: Optional[Mapping[str, bytes]] = None, **more: Any) -> Result:
         """Run a skill and wait for its result, or raise the CallError that says why there is none.
 
         timeout is the skill's, in whole seconds. The same request_id with the same arguments is the same call: the daemon gives
-        the answer that it gave. more are further fields of the request: correlation_id, llm_override, metadata.
+        the answer that it gave. files are input files by their paths, which the skill finds below /workspace/in. more are further
+        fields of the request: correlation_id, llm_override, metadata.
         """
-        request = _request(skill, arguments, timeout, request_id, more)
+        request = self._request(skill, arguments, timeout, request_id, files, more)
         return self._again(lambda: self._door.call(request, self._patience(timeout)), request["id"])
 
     def stream(self, skill: str, arguments: Optional[Mapping[str, Any]] = None, *, timeout: Optional[int] = None,
-               request_id: Optional[str] = None, **more: Any) -> Stream:
+               request_id: Optional[str] = None, files: Optional[Mapping[str, bytes]] = None, **more: Any) -> Stream:
         """Run a skill and iterate over its events as they come; then result is there, or the CallError is raised.
 
         Leaving the with block before the end hangs up, which cancels the call.
         """
-        request = _request(skill, arguments, timeout, request_id, more)
+        request = self._request(skill, arguments, timeout, request_id, files, more)
         return Stream(self, request, self._again(lambda: self._door.open(request, self._patience(timeout)), request["id"]))
 
     def cancel(self, call: str) -> None:
@@ -344,7 +348,7 @@ class Client:
     def artifacts(self, call: str) -> List[Artifact]:
         """The files that a call left."""
         found = _objects(self._json("GET", f"/v1/calls/{_quoted(call)}/artifacts"), "artifacts")
-        return [Artifact(str(a.get("name") or ""), str(a.get("mime") or ""), int(a.get("bytes") or a.get("size") or 0), a) for a in found]
+        return [Artifact(str(a.get("name") or ""), str(a.get("mime") or ""), int(a.get("bytes") or 0), a.get("complete") is True, a) for a in found]
 
     def download(self, call: str, name: str, folder: str, *, replace: bool = False) -> str:
         """Write an artifact into a folder, and return the file's path.
@@ -387,20 +391,37 @@ class Client:
 
     def skill(self, slug: str, principal: Optional[int] = None) -> Json:
         """A skill with its instructions and its listing of files."""
-        found = self._data("/api/v1/skills/" + _quoted(slug), principal).get("skill")
+        body = self._data("/api/v1/skills/" + _quoted(slug), principal)
+        found = body.get("skill")
         if not isinstance(found, dict):
             raise ConnectionFailed("protocol", "the answer has no skill")
-        return found
+        return {**found, "source": body.get("source")}
 
-    def skill_file(self, slug: str, path: str, principal: Optional[int] = None) -> str:
-        """A file of a skill, as text."""
+    def skill_file(self, slug: str, path: str, principal: Optional[int] = None) -> bytes:
+        """A file of a skill."""
         body = self._data(f"/api/v1/skills/{_quoted(slug)}/files/{_quoted(path, '/')}", principal)
         content = body.get("content")
         if not isinstance(content, str):
             raise ConnectionFailed("protocol", "the answer has no content")
-        return content
+        return base64.b64decode(content) if body.get("encoding") == "base64" else content.encode()
 
     # Below
+
+    def _request(self, skill: str, arguments: Optional[Mapping[str, Any]], timeout: Optional[int], request_id: Optional[str],
+                 files: Optional[Mapping[str, bytes]], more: Mapping[str, Any]) -> Json:
+        request: Json = {"id": request_id or uuid.uuid4().hex, "name": skill, "arguments": dict(arguments or {})}
+        if timeout is not None:
+            request["timeout"] = int(timeout)
+        for key in more:
+            if key not in ("correlation_id", "llm_override", "metadata"):
+                raise TypeError(f"a call has no field {key!r}")
+        request.update(more)
+        if files:
+            self._rest()
+            request["files"] = {path: base64.b64encode(content).decode() for path, content in files.items()}
+        if self._agent and isinstance(self._door, _Http):
+            request["agent_id"] = self._agent
+        return request
 
     def _patience(self, timeout: Optional[int]) -> float:
         return float(timeout or _LONGEST_CALL) + _BEFORE_CALL
@@ -431,8 +452,7 @@ class Client:
                     return
                 file.write(piece)
 
-    def _discover_lines(self, request: Json) -> List[Json]:
-    def _again(self, ask: Any, request_id: str = "") -> Any:
+    def _again(self, ask: Callable[[], T], request_id: str = "") -> T:
         """Ask until there is an answer, or a refusal that will not change."""
         for attempt in range(self._retries + 1):
             try:
@@ -478,9 +498,8 @@ class Stream:
     def __iter__(self) -> Iterator[Event]:
         while self._answer is None:
             message = self._next()
-            if message is None:
-                return
-            yield _event(message)
+            if message is not None:
+                yield _event(message)
         self.result  # raises what it ended with
 
     def _next(self) -> Optional[Json]:
@@ -511,17 +530,6 @@ class Stream:
             self._messages.shutdown()
         else:
             self._client.cancel(self.request_id)
-
-
-def _request(skill: str, arguments: Optional[Mapping[str, Any]], timeout: Optional[int], request_id: Optional[str], more: Json) -> Json:
-    request: Json = {"id": request_id or uuid.uuid4().hex, "name": skill, "arguments": dict(arguments or {})}
-    if timeout is not None:
-        request["timeout"] = int(timeout)
-    for key in more:
-        if key not in ("correlation_id", "llm_override", "metadata", "streaming"):
-            raise TypeError(f"a call has no field {key!r}")
-    request.update(more)
-    return request
 
 
 def _objects(body: Mapping[str, Any], key: str) -> List[Json]:
@@ -594,14 +602,14 @@ def _lost(what: str) -> Iterator[None]:
 class _Http:
     """The daemon's REST door."""
 
-    def __init__(self, address: str, token: Optional[str], context: Optional[ssl.SSLContext]) -> None:
+    def __init__(self, address: str, token: Optional[str], agent: str, context: Optional[ssl.SSLContext]) -> None:
         url = urllib.parse.urlsplit(address)
         if not url.hostname or url.username or url.password or url.query or url.fragment:
             raise ValueError(f"address {address!r}: expected one such as http://127.0.0.1:8765")
         self.base = f"{url.scheme}://{url.netloc}{url.path.rstrip('/')}"
         self._secure, self._host, self._path = url.scheme == "https", url.hostname, url.path.rstrip("/")
         self._port = url.port or (443 if self._secure else 80)
-        self._netloc, self._token = url.netloc, token
+        self._netloc, self._token, self._agent = url.netloc, token, agent
         self._context = context or (ssl.create_default_context() if self._secure else None)
         self._proxy = _proxy(url.scheme, self._host)
 
@@ -640,7 +648,8 @@ class _Http:
         return answer
 
     def discover(self, tags: Sequence[str], categories: Sequence[str], timeout: float) -> List[Json]:
-        query = urllib.parse.urlencode([("tag", tag) for tag in tags] + [("category", name) for name in categories])
+        query = urllib.parse.urlencode([("tag", tag) for tag in tags] + [("category", name) for name in categories] +
+                                       ([("agent_id", self._agent)] if self._agent else []))
         with self.request("GET", "/v1/skills" + ("?" + query if query else ""), None, timeout) as answer:
             return _objects(answer.json(), "skills")
 
@@ -681,7 +690,10 @@ class _Answer:
 
     def read(self, size: int) -> bytes:
         with _lost(self._door.base):
-            return self._response.read(size)
+            data = self._response.read(size)
+        if len(data) < size and self._response.length:
+            raise ConnectionFailed("connection", f"{self._door.base}: the answer was cut off", retryable=True)
+        return data
 
     def json(self) -> Json:
         text = self.read(_MAX_LINE + 1)

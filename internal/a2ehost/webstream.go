@@ -123,6 +123,9 @@ func (w *Web) stream(rw http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = ws.out.deliver(r.Context(), st, ws.writing)
 	}
+	if err == nil {
+		err = ws.out.arm(st) // for the end of the answer, which the server writes
+	}
 	ws.out.detach(st)
 	ws.act.touch()
 	if err == nil {

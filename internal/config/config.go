@@ -32,6 +32,14 @@ type Config struct {
 	Secrets Secrets
 	Auth    Auth
 	Quotas  Quotas
+
+	Approvals Approvals
+}
+
+// Approvals says how writes of skills that agents ask for are decided about.
+type Approvals struct {
+	Expire Age  // how long a request waits
+	Delete bool // agents may ask for deletions, too
 }
 
 // Skills says where skills are found.
@@ -114,6 +122,8 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Secrets: Secrets{},
 		Hosts:   []string{},
 		Auth:    Auth{Mode: AuthNone, OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
+
+		Approvals: Approvals{Expire: Day},
 	}
 	if root {
 		return c

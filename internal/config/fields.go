@@ -76,6 +76,8 @@ func fields() []field {
 		{"quotas.per_minute", func(c *Config) any { return &c.Quotas.PerMinute }},
 		{"quotas.cpu", func(c *Config) any { return &c.Quotas.CPU }},
 		{"quotas.memory_seconds", func(c *Config) any { return &c.Quotas.Memory }},
+		{"approvals.expire", func(c *Config) any { return &c.Approvals.Expire }},
+		{"approvals.delete", func(c *Config) any { return &c.Approvals.Delete }},
 	}
 }
 

@@ -23,6 +23,19 @@ func checkSkills(patterns []string) string {
 	return ""
 }
 
+// checkNames takes names of skills.
+func checkNames(names []string) string {
+	if why := checkList(names); why != "" {
+		return why
+	}
+	for _, n := range names {
+		if !skillPattern(n) || strings.Contains(n, "*") {
+			return fmt.Sprintf("expected names of skills, such as [time-arithmetic], not %.40q", n)
+		}
+	}
+	return ""
+}
+
 func skillPattern(s string) bool {
 	return s != "" && len(s) <= maxPattern && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-*") == ""
 }

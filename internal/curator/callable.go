@@ -20,15 +20,19 @@ func (c *Curator) Callable(ctx context.Context, who a2e.Caller) ([]catalog.Entry
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]bool{}
-	for _, e := range hosted {
-		names[e.Definition.Name] = true
-	}
-	entries := hosted
+	var entries []catalog.Entry
+	names, entered := map[string]bool{}, map[string]bool{}
 	for _, s := range v.List() {
-		if s.Status == skills.Published && !names[s.Name] && v.Allows(s) {
-			names[s.Name] = true
+		names[s.Name] = names[s.Name] || s.Status != skills.Created && s.Status != skills.Archived
+		if s.Status == skills.Published && !entered[s.Name] && v.Allows(s) {
+			entered[s.Name] = true
 			entries = append(entries, callable(s))
+		}
+	}
+	for _, e := range hosted { // like the executor: a name of the shelf's is not a plugin's
+		if !names[e.Definition.Name] {
+			names[e.Definition.Name] = true
+			entries = append(entries, e)
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b catalog.Entry) int { return strings.Compare(a.Definition.Name, b.Definition.Name) })
@@ -56,14 +60,22 @@ func callable(s *skills.Skill) catalog.Entry {
 	}
 }
 
-// reserved reports whether a custom skill of a name would never be found.
+// reserved reports whether a custom skill of a name would never be found, or would stand before one of the host's own. That
+// an agent has a tool switched off gives nobody its name.
 func (c *Curator) reserved(ctx context.Context, who a2e.Caller, name string) (bool, error) {
+	name = skills.Fold(name)
 	if c.shipped.Lookup(name) != nil {
 		return true, nil
 	}
+	for _, own := range []string{catalog.SkillToolName, manageTool, catalogTool} {
+		if name == skills.Fold(own) {
+			return true, nil
+		}
+	}
+	who.Agent = ""
 	hosted, err := c.hosted(ctx, who)
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(hosted, func(e catalog.Entry) bool { return skills.Fold(e.Definition.Name) == skills.Fold(name) }), nil
+	return slices.ContainsFunc(hosted, func(e catalog.Entry) bool { return skills.Fold(e.Definition.Name) == name }), nil
 }

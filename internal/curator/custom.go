@@ -98,7 +98,7 @@ func (c *Curator) present(ctx context.Context, o catalog.Owner, r catalog.Record
 	e := c.read(o, r)
 	s := e.part.Skill()
 	if !e.part.Alone() {
-		s = e.part.Compose(c.tools, c.finder(ctx, c.known(r.Principal)))
+		s = e.part.Compose(c.tools, c.finder(ctx, c.known(ctx, r.Principal)))
 	}
 	return catalog.CustomSkill{
 		ID: r.ID, Principal: r.Principal, Name: r.Name, Description: r.Content.Description, License: r.Content.License,
@@ -108,9 +108,9 @@ func (c *Curator) present(ctx context.Context, o catalog.Owner, r catalog.Record
 	}
 }
 
-// known is the pack of a principal as it was seen last, or nil.
-func (c *Curator) known(principal int64) *pack {
-	if p := c.roster.seen.Load(); p != nil {
+// known is what a principal has, as far as it can be told now.
+func (c *Curator) known(ctx context.Context, principal int64) *pack {
+	if p, err := c.roster.look(ctx); err == nil {
 		return p.ids[principal]
 	}
 	return nil

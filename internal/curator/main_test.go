@@ -3,7 +3,6 @@ package curator
 import (
 	"context"
 	"errors"
-	"maps"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
@@ -136,8 +135,8 @@ func (r *rig) number(t testing.TB, who a2e.Caller) int64 {
 	return all[0].ID
 }
 
-// code returns the code of an error, or its text where it has none.
-func code(err error) catalog.Code {
+// codeOf returns the code of an error, or its text where it has none.
+func codeOf(err error) catalog.Code {
 	var e *catalog.Error
 	switch {
 	case err == nil:
@@ -150,7 +149,7 @@ func code(err error) catalog.Code {
 
 func refused(t testing.TB, err error, want catalog.Code) {
 	t.Helper()
-	if code(err) != want {
+	if codeOf(err) != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -171,11 +170,4 @@ func names(all []*skills.Skill) (out []string) {
 	return out
 }
 
-func plus(m map[string]string, key, value string) map[string]string {
-	m = maps.Clone(m)
-	if m == nil {
-		m = map[string]string{}
-	}
-	m[key] = value
-	return m
-}
+func asError(err error, e **catalog.Error) bool { return errors.As(err, e) }

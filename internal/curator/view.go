@@ -63,14 +63,26 @@ func (v *view) Find(name string) (skill *skills.Skill, suggestion string) {
 	if s := v.shipped.Lookup(name); s != nil {
 		return s, ""
 	}
-	ctx, cancel := brief(context.Background())
-	defer cancel()
-	for _, found := range v.named(name) {
-		if s := v.skill(ctx, found); s != nil {
-			return s, ""
-		}
+	if s := v.own(name); s != nil {
+		return s, ""
 	}
 	return v.shipped.Find(name)
+}
+
+// own finds a custom skill.
+func (v *view) own(name string) *skills.Skill {
+	places := v.named(name)
+	if len(places) == 0 {
+		return nil
+	}
+	ctx, cancel := brief(context.Background())
+	defer cancel()
+	for _, at := range places {
+		if s := v.skill(ctx, at); s != nil {
+			return s
+		}
+	}
+	return nil
 }
 
 // place is a skill in a pack.

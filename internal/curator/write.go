@@ -211,6 +211,9 @@ func (c custom) Delete(ctx context.Context, who a2e.Caller, principal int64, nam
 			return nil, err
 		}
 		c.roster.again(ctx)
+		if a, ok := c.Gate.(*Agents); ok {
+			a.book.again(ctx) // what agents may use has changed with it
+		}
 		d := &catalog.Deleted{Name: r.Name, Agents: []catalog.AllowlistRow{}}
 		for _, row := range rows {
 			if row.Scope == scopeAgent {

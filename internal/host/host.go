@@ -11,6 +11,7 @@ import (
 	"github.com/hotcell/hotcell/executor"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/skills"
 )
 
@@ -28,11 +29,13 @@ type Options struct {
 // System is hotcell wired together. Its owner drains the supervisor and then closes it.
 type System struct {
 	Skills     skills.Catalog
+	Catalog    *Catalog
 	Watch      func(ctx context.Context) // keeps the skills up to date until ctx ends
 	Supervisor *executor.Supervisor
 	Metrics    http.Handler
 	Auth       auth.Authenticator              // knows who calls
 	Probe      func(ctx context.Context) error // asks the engine whether it is there
+	Installer  catalog.Installer               // keeps the bundles that operators upload
 	Journalled func() error                    // says why no call can be journalled
 	Close      func() error
 }

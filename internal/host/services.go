@@ -37,7 +37,7 @@ func Toolbox(cfg *config.Config, log *slog.Logger) *tools.Box {
 	for name, m := range cfg.Tools.MCP {
 		servers[name] = tools.Server{
 			Command: m.Command, Env: m.Env, URL: m.URL, Headers: m.Headers, Tools: m.Tools, ReadOnly: m.ReadOnly,
-			Timeout: time.Duration(m.Timeout), Skills: m.Skills,
+			Timeout: time.Duration(m.Timeout), Skills: m.Skills, Recommends: m.Recommends,
 		}
 	}
 	return tools.NewBox(tools.BoxOptions{Servers: servers, Log: log, Resolve: func(ref string) (string, error) {
@@ -66,7 +66,7 @@ type outside struct {
 }
 
 // openOutside wires the services. What asks other parties comes last: a call that is refused anyway bothers none of them.
-func openOutside(cfg *config.Config, lib skills.Catalog, box *tools.Box, log *slog.Logger, kept audit.Log) (*outside, error) {
+func openOutside(cfg *config.Config, shelf skills.Shelf, box *tools.Box, log *slog.Logger, kept audit.Log) (*outside, error) {
 	models, err := NewBroker(cfg, kept)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func openOutside(cfg *config.Config, lib skills.Catalog, box *tools.Box, log *sl
 		models,
 		egress.New(egress.Options{Log: kept, Named: named}),
 		NewSecrets(cfg, log),
-		tools.New(tools.Options{Box: box, Skills: lib, Calls: o.call, Log: kept}),
+		tools.New(tools.Options{Box: box, Shelf: shelf, Calls: o.call, Log: kept}),
 	}
 	return o, nil
 }

@@ -69,19 +69,25 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	}
 	undo.Add("parts", func(context.Context) error { return p.close() })
 	undo.Add("tools", func(context.Context) error { box.Close(); return nil })
-	out, err := openOutside(cfg, lib, box, log, p.journal)
+	cat := openCatalog(cfg, o, lib, box, p.journal)
+	out, err := openOutside(cfg, cat.shelf, box, log, p.journal)
 	if err != nil {
 		return nil, &ConfigError{err}
 	}
 	undo.Add("services", func(context.Context) error { out.close(); return nil })
-	supervisor, registry, err := supervise(ctx, cfg, o, p, lib, out)
+	installer, err := OpenInstaller(ctx, cfg, lib, log)
+	if err != nil {
+		return nil, err
+	}
+	supervisor, registry, err := supervise(ctx, cfg, o, p, lib, cat, out)
 	if err != nil {
 		return nil, err
 	}
 	end := undo.Release()
 	return &System{
-		Skills: lib, Watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
-		Auth:  Authenticator(cfg, p.journal),
+		Catalog: cat,
+		Skills:  lib, Watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
+		Auth: Authenticator(cfg, p.journal), Installer: installer,
 		Close: func() error { return end(context.WithoutCancel(ctx)) },
 		Probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)
@@ -91,19 +97,19 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 }
 
 // supervise makes the supervisor of all parts, and closes what an earlier one left unanswered.
-func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib skills.Catalog, out *outside) (*executor.Supervisor, *metrics.Registry, error) {
+func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib skills.Catalog, cat *Catalog, out *outside) (*executor.Supervisor, *metrics.Registry, error) {
 	registry := metrics.NewRegistry()
 	observer := metrics.New(registry)
 	observer.Build(o.Version)
 	log := o.Log
 	driver, host := pooled(p.driver, cfg, observer, log)
 	supervisor, err := executor.New(executor.Config{
-		Driver: driver, Images: p.images, Skills: lib, Plugins: o.Plugins, Journal: p.journal, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
+		Driver: driver, Images: p.images, Skills: lib, Shelf: cat.shelf, Plugins: cat.plugins, Journal: p.journal, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
 		Services: out.services, Models: true, Audit: p.journal,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
-		Quota:         quota(cfg),
-		MaxCells:      cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
+		Quota:         quota(cfg), Spent: p.journal,
+		MaxCells: cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
 		EmbedEvents: cfg.A2E.EmbedEvents, Observer: observer,
 		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause
 		Instance: p.me.ID(), Owners: p.me, Host: HostID(), RunDir: RunDir(cfg), Log: log,
@@ -113,7 +119,7 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 	}
 	host.Store(supervisor)
 	out.calls.Store(supervisor)
-	if err := supervisor.Recover(ctx); err != nil {
+	if err := errors.Join(supervisor.Recall(ctx), supervisor.Recover(ctx)); err != nil {
 		return nil, nil, fmt.Errorf("journal %s: %w", cfg.JournalPath(), err)
 	}
 	return supervisor, registry, nil

@@ -111,7 +111,7 @@ func newAPI(o Options) *api {
 
 func (a *api) routes() []route {
 	return slices.Concat(
-		a.callRoutes(), a.controlRoutes(), a.artifactRoutes(), a.skillRoutes(), a.customRoutes(), a.agentRoutes(), a.approvalRoutes(), a.bundleRoutes(),
+		a.callRoutes(), a.manifestRoutes(), a.controlRoutes(), a.artifactRoutes(), a.skillRoutes(), a.customRoutes(), a.agentRoutes(), a.approvalRoutes(), a.bundleRoutes(),
 	)
 }
 
