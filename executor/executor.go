@@ -32,6 +32,7 @@ type Supervisor struct {
 
 	held   *held
 	reaper *reaper
+	uses   uses
 
 	base     context.Context // ends when the supervisor gives up on what is left
 	giveUp   context.CancelFunc
@@ -69,6 +70,7 @@ func New(cfg Config) (*Supervisor, error) {
 	for _, p := range cfg.Plugins {
 		s.hosts = append(s.hosts, newHost(p))
 	}
+	s.uses.last = map[string]time.Time{}
 	s.held, s.reaper = newHeld(s.tellPoisoned), newReaper()
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	return s, nil
