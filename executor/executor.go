@@ -84,6 +84,7 @@ func (s *Supervisor) Call(ctx context.Context, who a2e.Caller, req *a2e.CallRequ
 // Run is [Supervisor.Call] with input files: the regular files of inputs appear below /workspace/in. A nil inputs hands
 // in nothing.
 func (s *Supervisor) Run(ctx context.Context, who a2e.Caller, req *a2e.CallRequest, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse {
+	ctx = service.Begin(ctx)
 	listener, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(s.base, stop)()
