@@ -136,7 +136,6 @@ func (h *house) must(who string, a asked, into any) {
 type world struct {
 	*house
 	foreign, none []string
-	own           map[string][]string // by kind of parameter, the intruder's own
 }
 
 // furnish makes alice's belongings, all with a canary in them.
