@@ -19,7 +19,7 @@ import (
 
 const (
 	cardAge   = 60 // seconds that a card may be kept
-	mostCards = 16 // of the public card, one for each name of the listener
+	mostCards = 16 // of the public card, for each name of the listener and form one
 )
 
 // cards are the public cards as they were served last.
@@ -47,7 +47,7 @@ func (h *Host) base(r *http.Request) string {
 
 // serveCard answers with the public card: what everybody may see.
 func (h *Host) serveCard(w http.ResponseWriter, r *http.Request) {
-	card, err := h.public(r.Context(), h.base(r))
+	card, err := h.public(r.Context(), h.base(r), readerOf(r))
 	if err != nil {
 		_, body := h.fault(err, "card").body()
 		writeJSON(w, http.StatusServiceUnavailable, mediaJSON, body)
@@ -57,17 +57,17 @@ func (h *Host) serveCard(w http.ResponseWriter, r *http.Request) {
 	head.Set("Content-Type", mediaJSON)
 	head.Set("Cache-Control", fmt.Sprintf("public, max-age=%d", cardAge))
 	head.Set("ETag", card.tag)
-	head.Set("Vary", "Host")
+	head.Set("Vary", "User-Agent")
 	http.ServeContent(w, r, "", card.made, bytes.NewReader(card.body))
 }
 
 // public returns the public card. It keeps its date as long as it stays the same.
-func (h *Host) public(ctx context.Context, base string) (*servedCard, error) {
+func (h *Host) public(ctx context.Context, base string, by reader) (*servedCard, error) {
 	s, err := h.shelf(ctx, a2e.Caller{Door: door})
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(h.card(s, base, true))
+	body, err := json.Marshal(by.form(h.card(s, base, true)))
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +75,7 @@ func (h *Host) public(ctx context.Context, base string) (*servedCard, error) {
 	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
 	h.cards.mu.Lock()
 	defer h.cards.mu.Unlock()
+	base = string(by) + base
 	if old := h.cards.byBase[base]; old != nil && old.tag == tag {
 		return old, nil
 	}
@@ -87,7 +88,7 @@ func (h *Host) public(ctx context.Context, base string) (*servedCard, error) {
 }
 
 // extended returns the card of who asks: with its principal's own skills too.
-func (h *Host) extended(r *http.Request, who a2e.Caller) (*a2a.AgentCard, error) {
+func (h *Host) extended(r *http.Request, who a2e.Caller) (any, error) {
 	if !h.auth() {
 		return nil, faultf(a2a.ErrUnsupportedOperation, "there is no extended card: nobody has to show who they are here")
 	}
@@ -95,5 +96,5 @@ func (h *Host) extended(r *http.Request, who a2e.Caller) (*a2a.AgentCard, error)
 	if err != nil {
 		return nil, err
 	}
-	return h.card(s, h.base(r), false), nil
+	return readerOf(r).form(h.card(s, h.base(r), false)), nil
 }

@@ -180,8 +180,8 @@ func (f *fake) run(ctx context.Context, req *a2e.CallRequest, say func(string, m
 		}
 	case "big":
 		piece := strings.Repeat("0123456789abcdef", 1<<12)
-		for i := range 80 {
-			say(a2e.KindArtifact, artifact("big.bin", piece, i == 79))
+		for i := range 24 {
+			say(a2e.KindArtifact, artifact("big.bin", piece, i == 23))
 		}
 		return ok(`{}`)
 	case "flood":

@@ -198,6 +198,7 @@ func shapeOf(schema json.RawMessage) shape {
 		Type       any                        `json:"type"`
 		Properties map[string]json.RawMessage `json:"properties"`
 		Required   []string                   `json:"required"`
+		More       any                        `json:"additionalProperties"`
 	}
 	if json.Unmarshal(schema, &s) != nil || s.Type == nil && len(s.Properties) == 0 {
 		return shape{open: true}
@@ -205,7 +206,7 @@ func shapeOf(schema json.RawMessage) shape {
 	if s.Type == "string" {
 		return shape{text: "."} // of a result that is a text itself
 	}
-	out := shape{open: len(s.Properties) == 0 && s.Type == "object", names: slices.Sorted(maps.Keys(s.Properties))}
+	out := shape{open: len(s.Properties) == 0 && s.Type == "object" && s.More != false, names: slices.Sorted(maps.Keys(s.Properties))}
 	var texts, needed []string
 	for _, name := range out.names {
 		var p struct {

@@ -471,7 +471,7 @@ func TestWhatTheSkillIsToldOfItsTask(t *testing.T) {
 
 func TestBigArtifact(t *testing.T) {
 	both(t, func(t *testing.T, r *rig, c *a2aclient.Client) {
-		want := strings.Repeat(strings.Repeat("0123456789abcdef", 1<<12), 80)
+		want := strings.Repeat(strings.Repeat("0123456789abcdef", 1<<12), 24)
 		task := sent(t, c, asks("big"))
 		if got := string(task.Artifacts[0].Parts[0].Raw()); got != want {
 			t.Errorf("got %d bytes, want %d", len(got), len(want))

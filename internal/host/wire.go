@@ -75,6 +75,10 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 		return nil, &ConfigError{err}
 	}
 	undo.Add("services", func(context.Context) error { out.close(); return nil })
+	installer, err := OpenInstaller(ctx, cfg, lib, log)
+	if err != nil {
+		return nil, err
+	}
 	supervisor, registry, err := supervise(ctx, cfg, o, p, lib, cat, out)
 	if err != nil {
 		return nil, err
@@ -83,7 +87,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	return &System{
 		Catalog: cat,
 		Skills:  lib, Watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
-		Auth:  Authenticator(cfg, p.journal),
+		Auth: Authenticator(cfg, p.journal), Installer: installer,
 		Close: func() error { return end(context.WithoutCancel(ctx)) },
 		Probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)
