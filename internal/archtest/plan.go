@@ -1,5 +1,7 @@
 package archtest
 
+import "maps"
+
 // plan is what the rules compare the code with.
 type plan struct {
 	folders      []string            // at the top
@@ -58,6 +60,7 @@ func hotcell() plan {
 		only: map[string][]string{
 			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
+			"internal/a2ahost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/mcphost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 		},
 		reach: map[string][]string{
@@ -68,7 +71,7 @@ func hotcell() plan {
 }
 
 func floors() map[string]int {
-	return map[string]int{
+	m := map[string]int{
 		"internal/a2e":        floorWords,
 		"internal/calculator": floorWords,
 		"internal/clever":     floorWords,
@@ -130,7 +133,15 @@ func floors() map[string]int {
 		"internal/a2ehost": floorDoor,
 		"internal/rest":    floorDoor,
 		"internal/mcphost": floorDoor,
+		"internal/a2ahost": floorDoor,
+	}
+	maps.Copy(m, programs())
+	return m
+}
 
+// programs are the floors of what wires everything.
+func programs() map[string]int {
+	return map[string]int{
 		"executor/embed":                floorProgram,
 		"cmd/hotcell":                   floorProgram,
 		"cmd/hotcell-engine":            floorProgram,
@@ -152,6 +163,7 @@ func floors() map[string]int {
 
 func dependencies() []dependency {
 	return []dependency{
+		{"github.com/a2aproject/a2a-go/v2", []string{"internal/a2ahost"}, "A2A is spoken in one place; its tests are the official client"},
 		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools", "internal/mcphost"},
 			"operators' MCP servers are spoken to in one place, MCP clients in another"},
 		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
