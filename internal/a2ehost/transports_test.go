@@ -76,7 +76,7 @@ type posts struct {
 }
 
 func (p *posts) write(line string) error {
-	if p.written++; p.written%7 == 0 && strings.Contains(line, "skill/call") {
+	if p.written++; p.written%7 == 0 && p.written < 60 {
 		p.drop()
 		p.strm, _ = p.tryConnect()
 	}

@@ -194,6 +194,54 @@ func TestSessionsAreBounded(t *testing.T) {
 	})
 }
 
+// A session that has no room takes nothing, says so, and answers what it took.
+func TestAFullSessionTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		d, stop := bubble(t, newHost(t, Options{Handler: f, Door: "http", MaxParallel: 1, MaxWaiting: 1}), WebOptions{})
+		defer stop()
+		p := d.session("")
+		taken := 0
+		for range 20 {
+			start := time.Now()
+			code, body := p.post(callLine(fmt.Sprint(taken), "wait"))
+			if code != http.StatusOK {
+				if took := time.Since(start); code != http.StatusServiceUnavailable || took != inboxWait {
+					t.Errorf("POST = %d %s after %v", code, body, took)
+				}
+				break
+			}
+			taken++
+		}
+		if taken < 3 || taken > 8 {
+			t.Errorf("%d requests were taken", taken)
+		}
+		close(f.release)
+		synctest.Wait()
+		p.send(callLine(fmt.Sprint(taken), "wait"), "", "{") // the one that was refused, and what is none
+		st := p.connect()
+		answers, faults := 0, 0
+		for answers+faults < taken+3 {
+			switch m := st.recv().(type) {
+			case *a2e.CallResponse:
+				if m.ReqID != fmt.Sprint(answers) {
+					t.Errorf("answer to %s, want %d", m.ReqID, answers)
+				}
+				answers++
+			case *a2e.ErrorMessage:
+				if m.Code != a2e.ParseError {
+					t.Errorf("error = %+v", m)
+				}
+				faults++
+			}
+		}
+		if faults != 2 {
+			t.Errorf("%d errors", faults)
+		}
+		p.drop()
+	})
+}
+
 // What nobody comes for is bounded: events are dropped, a long answer is replaced by one that says how to get it.
 func TestWhatWaitsForAStreamIsBounded(t *testing.T) {
 	f := newFake()
