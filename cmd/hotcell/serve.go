@@ -76,6 +76,10 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	if err != nil {
 		return err
 	}
+	tools, err := mcpOverHTTP(sys, log)
+	if err != nil {
+		return err
+	}
 	web, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return listenError(cfg.Listen, "--listen", err)
@@ -85,7 +89,8 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 		return errors.Join(listenError(cfg.Socket, "--socket", err), web.Close())
 	}
 	handler := rest.New(rest.Options{
-		Control: sys.supervisor, Mounts: a2eMounts(remote), Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
+		Control: sys.supervisor, Handler: sys.supervisor, Mounts: append(a2eMounts(remote), tools.mounts()...), Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
+		Reader: sys.catalog, Custom: sys.custom, Agents: sys.agents, Approvals: sys.approvals, Installer: sys.installer,
 		Ready: func(c context.Context) error {
 			if ctx.Err() != nil {
 				return errors.New("stopping")
@@ -105,6 +110,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 		func(ctx context.Context) error { return rest.Serve(ctx, web, handler, log) },
 		func(ctx context.Context) error { return host.ServeSocket(ctx, local) },
 		remote.Serve,
+		tools.serve,
 	)
 }
 

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/mcphost"
+)
+
+func (a *app) mcpCmd() *cobra.Command {
+	var agent string
+	c := &cobra.Command{
+		Use:   "mcp",
+		Short: "Speak MCP on stdin and stdout: each skill is a tool",
+		Long: "Speak MCP on stdin and stdout, as an agent host wants it of a server that it starts: each skill is a tool, the\n" +
+			"files of skills and what calls leave behind are resources. Logs go to stderr. The end of stdin kills the calls in\n" +
+			"flight, and so do the end of the process that started this one, and a client that reads nothing any more.\n" +
+			"SIGTERM lets them end; a second one kills them.",
+		Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.mcp(c.Context(), agent) },
+	}
+	c.Flags().StringVar(&agent, "agent", "", "`NAME` of the agent that the client is: its allowlist applies")
+	return c
+}
+
+func (a *app) mcp(ctx context.Context, agent string) error {
+	if agent != "" && !auth.Name(agent) {
+		return usagef("--agent: %s is no name of an agent", oneLine(agent, 60))
+	}
+	cfg, _, err := a.settings()
+	if err != nil {
+		return err
+	}
+	log := a.logger(slog.LevelInfo)
+	sys, err := a.open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	host, err := newMCPHost(sys, log)
+	if err != nil {
+		return errors.Join(err, sys.close())
+	}
+	who := auth.Nobody()
+	who.Agent = agent
+	bye := newFarewell(os.Getppid, parentEvery)
+	defer sys.watched(ctx)()
+	signals := a.interruptible(ctx, sys.supervisor, nil, func(ctx context.Context) {
+		ctx, stop := bye.watch(ctx, sys.supervisor, log)
+		defer stop()
+		defer host.Close()
+		err = serveDoors(ctx, sys.supervisor, log, func(ctx context.Context) error {
+			return host.ServeStdio(ctx, a.stdin, a.stdout, who)
+		})
+	})
+	return errors.Join(killedBy(signals, mcpEnd(err)), sys.close())
+}
+
+// mcpEnd gives the end of the one session its exit code.
+func mcpEnd(err error) error {
+	switch {
+	case errors.Is(err, mcphost.ErrStalled), errors.Is(err, io.ErrClosedPipe):
+		return silent(exitPipe)
+	case errors.Is(err, mcphost.ErrFaults):
+		return usagef("%w", err)
+	}
+	return err
+}

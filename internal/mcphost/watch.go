@@ -1,0 +1,178 @@
+package mcphost
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+const (
+	watchEvery = time.Second // between two looks at the catalogue
+	watchRest  = 20          // times as long as a look took it is not looked again
+)
+
+// watcher tells sessions that their lists have changed. A client is told only when what itself would see is another than
+// what it saw: what others write is not its business. It looks while there are sessions.
+type watcher struct {
+	host *Host
+
+	mu      sync.Mutex
+	peers   map[*peer]bool
+	running bool
+}
+
+// add watches for a peer until what it returns is called.
+func (w *watcher) add(p *peer) (remove func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.peers[p] = true
+	if !w.running && w.host.life.Err() == nil {
+		w.running = true
+		version := w.host.opt.Catalog.Version()
+		w.host.group.Go(func() { w.run(version) })
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.peers, p)
+	}
+}
+
+// watched returns the peers, and ends the watch where there are none.
+func (w *watcher) watched() []*peer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.peers) == 0 || w.host.life.Err() != nil {
+		w.running = false
+		return nil
+	}
+	return slices.Collect(maps.Keys(w.peers))
+}
+
+func (w *watcher) run(seen uint64) {
+	pause := watchEvery
+	for {
+		select {
+		case <-time.After(pause):
+		case <-w.host.life.Done():
+		}
+		peers := w.watched()
+		if peers == nil {
+			return
+		}
+		now := w.host.opt.Catalog.Version()
+		if now == seen {
+			continue
+		}
+		start := time.Now()
+		if w.look(peers) {
+			seen = now
+		}
+		pause = max(watchEvery, watchRest*time.Since(start))
+	}
+}
+
+// look compares each peer's lists with what it saw. It reports false where the catalogue could not say.
+func (w *watcher) look(peers []*peer) bool {
+	type key struct {
+		who string
+		of  list
+	}
+	known, good := map[key]mark{}, true
+	for _, p := range peers {
+		for _, l := range []list{listTools, listResources} {
+			was, looked := p.knows(l)
+			if !looked {
+				continue
+			}
+			k := key{fmt.Sprint(p.who), l}
+			m, ok := known[k]
+			if !ok {
+				var err error
+				if m, err = p.state(w.host.life, l); err != nil {
+					w.host.log.Warn("can't look for changes of the catalogue", "err", err)
+					good = false
+					continue
+				}
+				known[k] = m
+			}
+			if m != was {
+				p.saw(l, m)
+				p.changed(l)
+			}
+		}
+	}
+	return good
+}
+
+// state is what a list is now.
+func (p *peer) state(ctx context.Context, l list) (mark, error) {
+	if l == listTools {
+		tools, err := p.tools(ctx)
+		if err != nil {
+			return mark{}, err
+		}
+		return markOf(tools)
+	}
+	slugs, err := p.slugs(ctx)
+	if err != nil {
+		return mark{}, err
+	}
+	return p.files(ctx, slugs)
+}
+
+// files sums up what the resources are.
+func (p *peer) files(ctx context.Context, slugs []string) (mark, error) {
+	var all []any
+	for _, s := range slugs {
+		d, err := p.host.opt.Catalog.Skill(ctx, p.who, s, 0)
+		switch {
+		case isMissing(err):
+			continue
+		case err != nil:
+			return mark{}, err
+		}
+		all = append(all, s, d.Digest, d.Files)
+	}
+	return markOf(all)
+}
+
+// sawResources notes what the resources were when the client looked at them.
+func (p *peer) sawResources(ctx context.Context, slugs []string) error {
+	if !p.lasts {
+		return nil
+	}
+	m, err := p.files(ctx, slugs)
+	if err == nil {
+		p.saw(listResources, m)
+	}
+	return err
+}
+
+// listen watches for a client that has no session but asked to be told of changes, as long as its request lasts. What it sees
+// now is what it is told changes of.
+func (p *peer) listen(ctx context.Context) (done func(), err error) {
+	if p.lasts {
+		return func() {}, nil // it is watched for anyway
+	}
+	leave, ok := p.host.sessions.listener(p.who)
+	if !ok {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "too many subscriptions: end some of them first"}
+	}
+	p.lasts = true
+	for _, l := range []list{listTools, listResources} {
+		m, err := p.state(ctx, l)
+		if err != nil {
+			leave()
+			return nil, p.failed(ctx, "subscribe", err)
+		}
+		p.saw(l, m)
+	}
+	remove := p.host.watch.add(p)
+	return func() { remove(); leave() }, nil
+}
