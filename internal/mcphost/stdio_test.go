@@ -42,6 +42,8 @@ func newPipe(t *testing.T, r *rig) *pipe {
 		_ = toClient.Close()
 		p.ended <- err
 	})
+	late := time.AfterFunc(2*time.Minute, func() { _ = fromServer.Close(); _ = toServer.Close() }) // no test waits for ever
+	t.Cleanup(func() { late.Stop() })
 	t.Cleanup(func() { _ = fromServer.Close(); _ = toServer.Close(); serving.Wait(); p.stop() })
 	return p
 }
@@ -143,7 +145,7 @@ func TestManyFaultsInARow(t *testing.T) {
 		p.send("{")
 	}
 	p.send(ask, "{", ask)
-	for range mostFaults - 1 {
+	for range mostFaults {
 		p.send("}")
 	}
 	if err := <-p.ended; !errors.Is(err, ErrFaults) {
@@ -286,9 +288,13 @@ func TestNothingButTheProtocol(t *testing.T) {
 	p.send(`{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"debug"}}`)
 	p.answer(3)
 	const calls = 20
-	for i := range calls {
-		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"c%d","method":"tools/call","params":{"name":"echo","_meta":{"progressToken":%d}}}`, i, i), "{")
-	}
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	sending.Go(func() {
+		for i := range calls {
+			_, _ = fmt.Fprintf(p.w, `{"jsonrpc":"2.0","id":"c%d","method":"tools/call","params":{"name":"echo","_meta":{"progressToken":%d}}}`+"\n{\n", i, i)
+		}
+	})
 	counts := map[string]int{}
 	for counts["result"] < calls || counts["null"] < calls {
 		m := p.next()
