@@ -60,7 +60,14 @@ type outcome struct {
 // live is the life of a call: plan, admit, make a cell, hand in, follow, classify. Each step that makes something puts
 // its undoing on the stack in the next line.
 func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) outcome {
-	p, fail := s.plan(ctx, c)
+	found, fail := s.find(ctx, c.who, c.req.Name)
+	if fail != nil {
+		return outcome{fail: fail}
+	}
+	if found.host != nil {
+		return s.here(ctx, c, found, w)
+	}
+	p, fail := s.plan(ctx, c, found.skill)
 	if fail != nil {
 		return outcome{fail: fail}
 	}

@@ -1,12 +1,14 @@
 package executor
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
@@ -20,6 +22,11 @@ type Config struct {
 	Driver sandbox.Driver
 	Images images.Store
 	Skills skills.Catalog
+	Shelf  skills.Shelf // what each caller sees and may use; nil: everybody all of Skills
+
+	// Plugins serve skills in this process, beside those that run in cells. A name that the shelf has is the shelf's skill,
+	// and one that several plugins have is the first one's.
+	Plugins []a2e.Plugin
 
 	// Runner returns the file tree that holds the runner for an engine's architecture ("amd64", "arm64"). The file is
 	// named "runner" and the tree's target is [wall.DirRunner].
@@ -39,6 +46,7 @@ type Config struct {
 	DefaultImages map[string]string      // by a skill's Run.Kind, for bundles that name no image
 
 	Quota admission.Quota // what each principal may have
+	Spent Spent           // keeps what they used of it in a day; nil: that is known as long as this process lives
 
 	MaxCells     int           // cells at once; 0: twice the engine's processors, at least 4
 	MaxMemory    int64         // bytes reserved by cells at once; 0: 3/4 of the engine's memory
@@ -72,6 +80,14 @@ type Owners interface {
 	Poisoned(cells []string) error
 }
 
+// Spent keeps what principals use within a day, by the number of a slice of time.
+type Spent interface {
+	// Spend adds to it. It returns at once.
+	Spend(principal string, slice int64, cpu time.Duration, memory int64)
+	// Spent tells all that is kept since a slice.
+	Spent(ctx context.Context, since int64, tell func(principal string, slice int64, cpu time.Duration, memory int64)) error
+}
+
 // Observer is told what happens, for metrics. Its methods must return at once.
 type Observer interface {
 	CallAccepted(skill string)
@@ -100,6 +116,9 @@ func (c *Config) check() error {
 }
 
 func (c *Config) fill() {
+	if c.Shelf == nil {
+		c.Shelf = skills.Open(c.Skills)
+	}
 	if c.Pull == "" {
 		c.Pull = images.PullMissing
 	}

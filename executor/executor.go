@@ -14,7 +14,6 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/service"
-	"github.com/hotcell/hotcell/internal/skills"
 )
 
 // Supervisor runs calls. It is an [a2e.Handler] and a [control.Control], and is safe for concurrent use.
@@ -28,7 +27,8 @@ type Supervisor struct {
 	keys    *keys
 	gate    *gate
 	quotas  *admission.Quotas
-	secret  []byte // of which the tokens of cells are made
+	hosts   []*host // one for each plugin
+	secret  []byte  // of which the tokens of cells are made
 
 	held   *held
 	reaper *reaper
@@ -62,20 +62,16 @@ func New(cfg Config) (*Supervisor, error) {
 		cfg: cfg, log: cfg.Log, watch: cfg.Observer, journal: cfg.Journal, calls: newRegistry(), uids: newUIDs(cfg.RunDir),
 	}
 	s.quotas = admission.NewQuotas(cfg.Quota, nil)
+	if cfg.Spent != nil {
+		s.quotas.Spend = cfg.Spent.Spend
+	}
 	s.gate, s.keys, s.secret = newGate(s), newKeys(cfg.Driver), newSecret()
+	for _, p := range cfg.Plugins {
+		s.hosts = append(s.hosts, newHost(p))
+	}
 	s.held, s.reaper = newHeld(s.tellPoisoned), newReaper()
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	return s, nil
-}
-
-// Discover implements [a2e.Handler]: the Published skills that match.
-func (s *Supervisor) Discover(_ context.Context, _ a2e.Caller, req *a2e.DiscoverRequest) ([]a2e.Definition, error) {
-	found := skills.Filter(s.cfg.Skills.List(), req.FilterTags, req.FilterCategories)
-	defs := make([]a2e.Definition, 0, len(found))
-	for _, skill := range found {
-		defs = append(defs, skill.Definition())
-	}
-	return defs, nil
 }
 
 // Call implements [a2e.Handler].

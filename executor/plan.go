@@ -21,14 +21,24 @@ type plan struct {
 	grants    *grants
 }
 
-// plan resolves the skill, validates the arguments, narrows the policy and has the services grant what it allows. Who gets a
+// plan validates the arguments, narrows the policy and has the services grant what it allows. Who gets a
 // plan revokes its grants.
-func (s *Supervisor) plan(ctx context.Context, c *call) (*plan, *a2e.Error) {
-	skill, fail := s.find(c.req.Name)
-	if fail == nil {
-		fail = s.decideOverride(c)
-	}
+func (s *Supervisor) plan(ctx context.Context, c *call, skill *skills.Skill) (*plan, *a2e.Error) {
+	p, fail := s.outline(c, skill)
 	if fail != nil {
+		return nil, fail
+	}
+	c.limits = p.policy.Limits
+	if fail := checkSize(c, p); fail != nil {
+		return nil, fail
+	}
+	p.grants, fail = s.grant(ctx, c, p)
+	return p, fail
+}
+
+// outline is the part of a plan that grants nothing.
+func (s *Supervisor) outline(c *call, skill *skills.Skill) (*plan, *a2e.Error) {
+	if fail := s.decideOverride(c); fail != nil {
 		return nil, fail
 	}
 	arguments, err := skill.Arguments(c.req.Arguments)
@@ -46,13 +56,7 @@ func (s *Supervisor) plan(ctx context.Context, c *call) (*plan, *a2e.Error) {
 	if err != nil {
 		return nil, a2e.Errorf(a2e.RuntimeError, "skill %q: %w", skill.Name, err).Because(a2e.ReasonUnsupported)
 	}
-	p := &plan{skill: skill, arguments: arguments, policy: policy}
-	c.limits = policy.Limits
-	if fail := checkSize(c, p); fail != nil {
-		return nil, fail
-	}
-	p.grants, fail = s.grant(ctx, c, p)
-	return p, fail
+	return &plan{skill: skill, arguments: arguments, policy: policy}, nil
 }
 
 // checkSize makes sure that the request fits where the cell keeps it: one line no longer than limits.output, and a file on
@@ -78,23 +82,6 @@ func requestFor(c *call, p *plan) *a2e.CallRequest {
 	req.Header.Type, req.Version = a2e.TypeCallRequest, a2e.Version
 	req.Arguments = p.arguments
 	return &req
-}
-
-// find returns a skill that may be called (protocols decision 9 says what the other states answer).
-func (s *Supervisor) find(name string) (*skills.Skill, *a2e.Error) {
-	skill, near := s.cfg.Skills.Find(name)
-	if skill != nil && (skill.Status == skills.Created || skill.Status == skills.Archived) {
-		skill, near = nil, ""
-	}
-	switch {
-	case skill == nil && near != "":
-		return nil, a2e.Errorf(a2e.UnknownSkill, "unknown skill %q: did you mean %q?", clip(name, 80), near).With("suggestion", near)
-	case skill == nil:
-		return nil, a2e.Errorf(a2e.UnknownSkill, "unknown skill %q", clip(name, 80))
-	case skill.Status == skills.Blocked:
-		return nil, a2e.Errorf(a2e.RuntimeError, "skill %q is blocked: %s", skill.Name, skill.BlockedWhy).Because(a2e.ReasonBlocked)
-	}
-	return skill, nil
 }
 
 // image makes sure that the skill's image is present and pinned.

@@ -42,6 +42,15 @@ func (s *Supervisor) Recover(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Recall takes over what principals have used of today's quotas before this supervisor was there. Whoever owns the supervisor
+// runs it at boot, once.
+func (s *Supervisor) Recall(ctx context.Context) error {
+	if s.cfg.Spent == nil {
+		return nil
+	}
+	return s.cfg.Spent.Spent(ctx, s.quotas.Since(), s.quotas.Recall)
+}
+
 // Trim removes from the journal what has been kept long enough.
 func (s *Supervisor) Trim(ctx context.Context) error { return s.journal.Trim(ctx) }
 

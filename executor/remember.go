@@ -146,7 +146,8 @@ func settle(r *control.Record, answer json.RawMessage, e *a2e.Error) {
 	if r.Reason == a2e.ReasonCancelled {
 		r.State = control.Canceled
 	}
-	r.Again = r.Reason == a2e.ReasonCancelled || e.Retryable && r.Cell == ""
+	ran := r.Cell != "" || r.Hosted && !r.Started.IsZero()
+	r.Again = r.Reason == a2e.ReasonCancelled || e.Retryable && !ran
 }
 
 // answerOf reads an answer that was kept, nil where there is none. What a cell put into it stays as it is written: decoded,

@@ -29,7 +29,8 @@ type side struct {
 	ctx    context.Context // of what the call uses; ends with the call
 	end    func()
 
-	slots chan struct{} // for tools at once
+	slots  chan struct{} // for tools at once
+	spoken chan struct{} // for answers that are being written: their tools are in use no more
 
 	// Only the reader of the cell knows these.
 	broken  bool                  // the tunnel
@@ -48,7 +49,7 @@ func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants)
 		tunnel: wall.NewTunnel(cl.lines, wall.TunnelOptions{Ports: g.names(), Total: tunnelTotal, Bytes: tunnelBudget}),
 	}
 	if g.tools != nil {
-		d.slots = make(chan struct{}, toolsAtOnce)
+		d.slots, d.spoken = make(chan struct{}, toolsAtOnce), make(chan struct{}, replyBacklog)
 	}
 	g.activate(own, s.token(cl.name))
 	if len(g.ports) > 0 {
@@ -150,8 +151,11 @@ func (d *side) tool(line []byte) error {
 		return nil
 	}
 	d.s.tidying.Go(func() {
-		d.send(d.answer(&ask))
-		<-d.slots
+		r := d.answer(&ask)
+		d.spoken <- struct{}{}
+		<-d.slots // before the cell can know of it, and ask again
+		d.send(r)
+		<-d.spoken
 	})
 	return nil
 }

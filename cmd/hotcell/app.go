@@ -56,12 +56,16 @@ type supervisor interface {
 // system is hotcell wired together.
 type system struct {
 	skills     skills.Catalog
-	catalog    catalog.Reader            // what each caller sees; nil: there is no MCP
+	catalog    catalog.Reader // what each caller sees; nil: there is no MCP
+	custom     catalog.Custom // these three may be nil as well
+	agents     catalog.Agents
+	approvals  catalog.Approvals
 	watch      func(ctx context.Context) // keeps the skills up to date until ctx ends; nil: they are looked at when they are asked for
 	supervisor supervisor
 	metrics    http.Handler
 	auth       auth.Authenticator              // knows who calls; nil: nobody has to show anything
 	probe      func(ctx context.Context) error // asks the engine whether it is there
+	installer  catalog.Installer               // keeps the bundles that operators upload
 	journalled func() error                    // says why no call can be journalled; nil: always
 	close      func() error
 }

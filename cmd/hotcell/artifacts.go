@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/hotcell/hotcell/internal/host"
 )
 
 // maxArtifacts bounds how many artifacts of one call are kept track of; the others are only counted.
@@ -51,7 +53,7 @@ func newArtifacts(dir string, force bool) (*artifacts, error) {
 	}
 	a.root = root
 	// Better now than after the run.
-	if err := writable(dir); err != nil {
+	if err := host.Writable(dir); err != nil {
 		return nil, errors.Join(usagef("--out %s: can't be written: %w", oneLine(dir, 200), plainError(err)), root.Close())
 	}
 	return a, nil

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/skills"
 )
 
@@ -38,9 +39,9 @@ func (a *app) catalog() (skills.Catalog, error) {
 
 func (a *app) loadLibrary(cfg *config.Config) (*skills.Library, error) {
 	log := a.logger(slog.LevelWarn)
-	box := toolbox(cfg, log) // knows what is configured; asks no server
+	box := host.Toolbox(cfg, log) // knows what is configured; asks no server
 	defer box.Close()
-	lib, err := library(cfg, box, log)
+	lib, err := host.Library(cfg, box, log)
 	if err != nil {
 		return nil, usagef("%w", err)
 	}

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -22,7 +18,6 @@ import (
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/testutil"
-	"github.com/hotcell/hotcell/internal/tools"
 )
 
 func TestWrongUsage(t *testing.T) {
@@ -31,9 +26,9 @@ func TestWrongUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"rnu"}, `unknown command "rnu", did you mean 'hotcell run'?`},
-		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of audit, calls, config, doctor, images, policy, run, secrets, serve, skills, stdio, tokens, version (see 'hotcell help')`},
+		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of audit, calls, config, doctor, images, mcp, policy, run, secrets, serve, skills, stdio, tokens, version (see 'hotcell help')`},
 		{[]string{"\x1b[31mx"}, `unknown command "x"`},
-		{[]string{"skills"}, `hotcell: skills: expected one of init, lint, list, show (see 'hotcell help skills')`},
+		{[]string{"skills"}, `hotcell: skills: expected one of init, install, lint, list, rollback, show, uninstall, versions (see 'hotcell help skills')`},
 		{[]string{"skills", "lits"}, `unknown command "lits", did you mean 'hotcell skills list'?`},
 		{[]string{"help", "nonsense"}, `unknown command "nonsense"`},
 		{[]string{"run"}, `hotcell: run: expected SKILL, got nothing (see 'hotcell help run')`},
@@ -280,7 +275,7 @@ func TestConfigErrorsNameThePlace(t *testing.T) {
 }
 
 func TestVersionNamesWhatIsBuiltIn(t *testing.T) {
-	got := version(fstest.MapFS{"embed/hotcell-runner-arm64": {Data: []byte("1234")}, "embed/hotcell-engine-amd64.gz": {Data: []byte("123")}})
+	got := version(fstest.MapFS{"hotcell-runner-arm64": {Data: []byte("1234")}, "hotcell-engine-amd64.gz": {Data: []byte("123")}})
 	if diff := cmp.Diff(map[string]int64{"arm64": 4}, got.Runners); diff != "" {
 		t.Errorf("runners (-want +got):\n%s", diff)
 	}
@@ -290,73 +285,6 @@ func TestVersionNamesWhatIsBuiltIn(t *testing.T) {
 	b := newBench(t, succeed(nil, ""))
 	if code := b.run("version"); code != 0 || !strings.HasPrefix(b.out.String(), "hotcell ") {
 		t.Errorf("exit %d, %q", code, b.out.String())
-	}
-}
-
-func TestRunnerTree(t *testing.T) {
-	fsys := fstest.MapFS{"embed/hotcell-runner-amd64": {Data: []byte("ELF")}, "embed/.gitkeep": {}}
-	tree, err := runnerTree(fsys, "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tree.Name != "runner" || tree.Target != "/hotcell" || len(tree.Digest) != 64 {
-		t.Errorf("tree = %+v", tree)
-	}
-	info, err := tree.FS.(*fileset).Open("runner")
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, _ := info.Stat()
-	if st.Mode() != 0o755 || st.Size() != 3 {
-		t.Errorf("mode %v and %d bytes, want 0755 and 3", st.Mode(), st.Size())
-	}
-	if module, err := fs.ReadFile(tree.FS, "lib/hotcell.py"); err != nil || !bytes.Equal(module, tools.Python()) {
-		t.Errorf("the module for skills: %d bytes, %v", len(module), err)
-	}
-	other, _ := runnerTree(fstest.MapFS{"embed/hotcell-runner-amd64": {Data: []byte("ELG")}}, "amd64")
-	if other.Digest == tree.Digest {
-		t.Error("two runners have one digest")
-	}
-	for _, arch := range []string{"arm64", "", "../x", "riscv64"} {
-		_, err := runnerTree(fsys, arch)
-		want := "this hotcell was built without its runner for " + arch + ": build it with 'make build'"
-		if err == nil || err.Error() != want {
-			t.Errorf("%q: error = %v, want %q", arch, err, want)
-		}
-	}
-}
-
-func TestEngineTree(t *testing.T) {
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	if _, err := io.WriteString(z, "ELF engine"); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	trees := engineTrees(fstest.MapFS{"embed/hotcell-engine-amd64.gz": {Data: packed.Bytes()}, "embed/hotcell-engine-arm64.gz": {Data: []byte("x")}})
-	tree, err := trees("amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tree.Name != "engine" || tree.Target != "/hotcell-engine" || len(tree.Digest) != 64 {
-		t.Errorf("tree = %+v", tree)
-	}
-	data, err := fs.ReadFile(tree.FS, "engine")
-	if err != nil || string(data) != "ELF engine" {
-		t.Errorf("holds %q, %v", data, err)
-	}
-	if info, err := fs.Stat(tree.FS, "engine"); err != nil || info.Mode() != 0o755 || info.Size() != 10 {
-		t.Errorf("stat: %v, %v", info, err)
-	}
-	for arch, want := range map[string]string{
-		"arm64":   "the embedded engine for arm64 is damaged: build hotcell again with 'make build'",
-		"riscv64": "this hotcell was built without its engine for riscv64: build it with 'make build'",
-	} {
-		if _, err := trees(arch); err == nil || err.Error() != want {
-			t.Errorf("%s: error = %v, want %q", arch, err, want)
-		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/doctor"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/instance"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/docker"
@@ -19,18 +20,18 @@ import (
 // chosen is the driver that sandbox.driver auto comes to here: the engine's, unless that does not answer and another can
 // make cells.
 func chosen(ctx context.Context, cfg *config.Config, id string) string {
-	if cfg.Sandbox.Driver != driverAuto {
+	if cfg.Sandbox.Driver != host.DriverAuto {
 		return cfg.Sandbox.Driver
 	}
 	driver, err := docker.New(docker.Options{Instance: id})
 	if err != nil {
-		return driverAuto
+		return host.DriverAuto
 	}
 	defer within(closeLimit, func() { _ = driver.Close() })
-	if runtime, _ := insteadOfEngine(ctx, cfg, driver); runtime != "" {
-		return driverOCI
+	if runtime, _ := host.InsteadOfEngine(ctx, cfg, driver); runtime != "" {
+		return host.DriverOCI
 	}
-	return driverAuto
+	return host.DriverAuto
 }
 
 // gatherDirect asks this host what doctor judges, where cells are made without an engine.
@@ -39,25 +40,25 @@ func gatherDirect(ctx context.Context, cfg *config.Config, id string, log *slog.
 	set.Driver = doctor.DriverOCI
 	from := doctor.Sources{
 		Host:   func(ctx context.Context, root string) doctor.Host { return doctor.LookAround(ctx, "/", set, root) },
-		Owners: func() ([]instance.Info, error) { return instance.List(filepath.Join(cfg.DataDir, instancesDir)) },
+		Owners: func() ([]instance.Info, error) { return instance.List(filepath.Join(cfg.DataDir, host.InstancesDir)) },
 		Direct: lookDirect,
 	}
-	m, err := withoutEngine(cfg, id, log)
+	m, err := host.WithoutEngine(cfg, id, log)
 	if err != nil {
 		from.Engine = func(context.Context) (sandbox.EngineFacts, error) { return sandbox.EngineFacts{}, err }
 		return doctor.Gather(ctx, set, from)
 	}
-	defer within(closeLimit, func() { _ = m.driver.Close() })
-	inspector, ok := m.driver.(sandbox.Inspector)
+	defer within(closeLimit, func() { _ = m.Driver.Close() })
+	inspector, ok := m.Driver.(sandbox.Inspector)
 	if !ok {
 		from.Engine = func(context.Context) (sandbox.EngineFacts, error) {
 			return sandbox.EngineFacts{}, errors.New("the driver can't say what it has")
 		}
 		return doctor.Gather(ctx, set, from)
 	}
-	from.Engine, from.Volumes, from.Things = inspector.Inspect, inspector.VolumeBytes, m.driver.List
-	from.Image = func(ctx context.Context, ref string) doctor.Image { return allowedImage(ctx, cfg, m.images, ref) }
-	from.Cell = trial{cfg: cfg, driver: m.driver, store: m.images, instance: id, log: log}.cell
+	from.Engine, from.Volumes, from.Things = inspector.Inspect, inspector.VolumeBytes, m.Driver.List
+	from.Image = func(ctx context.Context, ref string) doctor.Image { return allowedImage(ctx, cfg, m.Images, ref) }
+	from.Cell = trial{cfg: cfg, driver: m.Driver, store: m.Images, instance: id, log: log}.cell
 	from.Groups = func(context.Context) string { return "" } // there is no cell without one
 	return doctor.Gather(ctx, set, from)
 }
@@ -86,12 +87,12 @@ func lookDirect(ctx context.Context) doctor.Direct {
 
 // directCells are the cells of the driver oci on this host.
 func directCells(ctx context.Context, cfg *config.Config, id string, log *slog.Logger) (cells []sandbox.Listed, err error) {
-	m, err := withoutEngine(cfg, id, log)
+	m, err := host.WithoutEngine(cfg, id, log)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, m.driver.Close()) }()
-	all, err := m.driver.List(ctx)
+	defer func() { err = errors.Join(err, m.Driver.Close()) }()
+	all, err := m.Driver.List(ctx)
 	for _, l := range all {
 		if l.Kind == "cell" {
 			cells = append(cells, l)

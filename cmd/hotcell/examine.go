@@ -14,6 +14,7 @@ import (
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/doctor"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/instance"
 	"github.com/hotcell/hotcell/policies"
 	"github.com/hotcell/hotcell/policies/compile"
@@ -28,12 +29,12 @@ const (
 
 // gather asks this host and its engine all that `hotcell doctor` judges.
 func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Facts {
-	id := newInstance()
-	if cfg.Sandbox.Driver == driverOCI || chosen(ctx, cfg, id) == driverOCI {
+	id := host.NewInstance()
+	if cfg.Sandbox.Driver == host.DriverOCI || chosen(ctx, cfg, id) == host.DriverOCI {
 		return gatherDirect(ctx, cfg, id, log)
 	}
 	set := doctorSettings(cfg, embedded)
-	owners := func() ([]instance.Info, error) { return instance.List(filepath.Join(cfg.DataDir, instancesDir)) }
+	owners := func() ([]instance.Info, error) { return instance.List(filepath.Join(cfg.DataDir, host.InstancesDir)) }
 	host := func(ctx context.Context, engineRoot string) doctor.Host {
 		return doctor.LookAround(ctx, "/", set, engineRoot)
 	}

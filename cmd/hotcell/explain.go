@@ -11,6 +11,7 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/llm"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
@@ -31,7 +32,7 @@ type granted struct {
 // grants asks the services that a call would ask, but for those that would ask others. The log is told what callers are not.
 func grants(cfg *config.Config, log *slog.Logger, skill *skills.Skill, effective policies.Effective) granted {
 	g := granted{Tools: skill.ToolNames, NoTools: toolsRefused(cfg, log, skill)}
-	models, err := newBroker(cfg, audit.Nobody)
+	models, err := host.NewBroker(cfg, audit.Nobody)
 	if err != nil {
 		g.Model = "refused: " + plainRefusal(err)
 		return g
@@ -47,7 +48,7 @@ func grants(cfg *config.Config, log *slog.Logger, skill *skills.Skill, effective
 		g.Budget = budget(cfg.LLM.Providers, l.Model.Provider, skill, effective)
 	}
 	if len(effective.Secrets) > 0 {
-		if _, why = leased(newSecrets(cfg, log), ask); why == "" {
+		if _, why = leased(host.NewSecrets(cfg, log), ask); why == "" {
 			why = strings.Join(effective.Secrets, " ")
 		}
 		g.Secrets = why
@@ -57,7 +58,7 @@ func grants(cfg *config.Config, log *slog.Logger, skill *skills.Skill, effective
 
 // toolsRefused says why the configuration keeps a skill from its tools, "" where it doesn't.
 func toolsRefused(cfg *config.Config, log *slog.Logger, skill *skills.Skill) string {
-	box := toolbox(cfg, log)
+	box := host.Toolbox(cfg, log)
 	defer box.Close()
 	if err := box.Permits(skill); err != nil {
 		return "refused: " + plainRefusal(err)

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/policies"
-	"github.com/hotcell/hotcell/sandbox"
 )
 
 const maxTail = 20 // lines of a skill's stderr that are shown
@@ -110,10 +110,8 @@ func timeoutHint(bound policies.Party) string {
 	return "the call's timeout and timeout_seconds in skill.yaml set its time"
 }
 
-// plainEngine drops the category that adapters put behind an engine's failure: their own words say it better.
-func plainEngine(message string) string {
-	return strings.TrimSuffix(message, ": "+sandbox.ErrUnavailable.Error())
-}
+// plainEngine drops the category that adapters put behind an engine's failure.
+func plainEngine(message string) string { return host.PlainEngine(message) }
 
 // shellName is a skill's name as it may stand in a command that people copy.
 func shellName(name string) string {

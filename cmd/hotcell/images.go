@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hotcell/hotcell/internal/host"
 )
 
 func (a *app) imagesCmd() *cobra.Command {
@@ -58,10 +60,10 @@ func (a *app) importImages(ctx context.Context, file, ref string) error {
 	} else if in, err = something(in); err != nil {
 		return err
 	}
-	if err := dataFolder(cfg.DataDir); err != nil {
+	if err := host.DataFolder(cfg.DataDir); err != nil {
 		return err
 	}
-	store, err := imported(cfg)
+	store, err := host.Imported(cfg)
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func (a *app) imagesRemoveCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			store, err := imported(cfg)
+			store, err := host.Imported(cfg)
 			if err != nil {
 				return err
 			}
@@ -130,7 +132,7 @@ func (a *app) listImages(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	store, err := imported(cfg)
+	store, err := host.Imported(cfg)
 	if err != nil {
 		return err
 	}

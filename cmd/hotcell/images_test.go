@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/testutil"
 )
 
@@ -139,7 +140,7 @@ func TestMakers(t *testing.T) {
 			cfg := config.Default(true, "", "")
 			cfg.DataDir, cfg.Sandbox.Driver = t.TempDir(), tt.driver
 			if tt.imported {
-				store, err := imported(cfg)
+				store, err := host.Imported(cfg)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -148,19 +149,19 @@ func TestMakers(t *testing.T) {
 				}
 			}
 			var said bytes.Buffer
-			m, err := makers(t.Context(), cfg, "test-makers", slog.New(slog.NewTextHandler(&said, nil)))
+			m, err := host.Makers(t.Context(), cfg, "test-makers", slog.New(slog.NewTextHandler(&said, nil)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := m.driver.Name(); got != tt.want || !strings.Contains(said.String(), tt.says) || (tt.says == "") != (said.Len() == 0) {
+			if got := m.Driver.Name(); got != tt.want || !strings.Contains(said.String(), tt.says) || (tt.says == "") != (said.Len() == 0) {
 				t.Errorf("%s, and it said %q", got, said.String())
 			}
-			if m.closeImages != nil {
-				if err := m.closeImages(); err != nil {
+			if m.CloseImages != nil {
+				if err := m.CloseImages(); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := m.driver.Close(); err != nil {
+			if err := m.Driver.Close(); err != nil {
 				t.Error(err)
 			}
 		})

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"unicode/utf8"
+
+	"github.com/hotcell/hotcell/internal/fileset"
 )
 
 // maxInputs bounds how many files one call can be handed.
@@ -22,7 +24,7 @@ type gatherer struct {
 	limit int64 // bytes of all files together
 	total int64
 	count int
-	set   *fileset
+	set   *fileset.Set
 	left  []string // symbolic links and other special files that were left out
 }
 
@@ -33,7 +35,7 @@ func inputs(paths []string, limit int64) (fsys fs.FS, left []string, err error) 
 	if len(paths) == 0 {
 		return nil, nil, nil
 	}
-	g := &gatherer{limit: limit, set: newFileset()}
+	g := &gatherer{limit: limit, set: fileset.New()}
 	for _, p := range paths {
 		if err := g.path(p); err != nil {
 			return nil, nil, fmt.Errorf("--input %s: %w", oneLine(p, 200), err)
@@ -54,7 +56,7 @@ func (g *gatherer) path(p string) error {
 		return plainError(err)
 	case base == "/":
 		return errors.New("the root folder can't be handed in")
-	case g.set.taken(base):
+	case g.set.Has(base):
 		return fmt.Errorf("another --input is named %s too: give one of them another name", base)
 	case info.Mode().IsRegular():
 		return g.file(base, abs, info)
@@ -107,7 +109,7 @@ func (g *gatherer) file(name, host string, info fs.FileInfo) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if !g.set.add(name, entry{size: info.Size(), mode: info.Mode(), open: open}) {
+	if !g.set.Add(name, fileset.Entry{Size: info.Size(), Mode: info.Mode(), Open: open}) {
 		return fmt.Errorf("%s is there twice", name)
 	}
 	return nil

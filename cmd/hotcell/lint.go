@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/skills"
 )
 
@@ -46,7 +47,7 @@ func (a *app) lintSkills(paths []string, strict, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	box := toolbox(cfg, a.logger(slog.LevelWarn)) // knows what is configured; asks no server
+	box := host.Toolbox(cfg, a.logger(slog.LevelWarn)) // knows what is configured; asks no server
 	defer box.Close()
 	o := skills.LintOptions{Tools: box}
 	if strict {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/doctor"
+	"github.com/hotcell/hotcell/internal/host"
 )
 
 // lookup asks for each reference of the configuration whether a value is there. No value is kept.
@@ -14,7 +15,7 @@ func lookup(cfg *config.Config) []doctor.Reference {
 	var all []doctor.Reference
 	add := func(what, ref string, optional bool) {
 		r := doctor.Reference{For: what, Optional: optional}
-		if _, err := references(cfg).Resolve(ref); err != nil {
+		if _, err := host.References(cfg).Resolve(ref); err != nil {
 			r.Why = err.Error()
 		}
 		all = append(all, r)

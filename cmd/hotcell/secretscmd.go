@@ -11,11 +11,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hotcell/hotcell/internal/credentials"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/vault"
 )
-
-// secretsDir is the vault's place in the data folder.
-const secretsDir = "secrets"
 
 func (a *app) secretsCmd() *cobra.Command {
 	c := &cobra.Command{Use: "secrets", Short: "Keep secrets encrypted, for references such as stored:NAME"}
@@ -50,7 +48,7 @@ func (a *app) vault() (*vault.Vault, error) {
 	if err != nil {
 		return nil, err
 	}
-	return vault.At(filepath.Join(cfg.DataDir, secretsDir)), nil
+	return vault.At(filepath.Join(cfg.DataDir, host.SecretsDir)), nil
 }
 
 func (a *app) setSecret(name string) error {
@@ -69,7 +67,7 @@ func (a *app) setSecret(name string) error {
 	if err != nil {
 		return err
 	}
-	if err := dataFolder(cfg.DataDir); err != nil {
+	if err := host.DataFolder(cfg.DataDir); err != nil {
 		return err
 	}
 	if err := v.Set(name, value); err != nil {

@@ -89,7 +89,8 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 		return errors.Join(listenError(cfg.Socket, "--socket", err), web.Close())
 	}
 	handler := rest.New(rest.Options{
-		Control: sys.supervisor, Mounts: append(a2eMounts(remote), tools.mounts()...), Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
+		Control: sys.supervisor, Handler: sys.supervisor, Mounts: append(a2eMounts(remote), tools.mounts()...), Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
+		Reader: sys.catalog, Custom: sys.custom, Agents: sys.agents, Approvals: sys.approvals, Installer: sys.installer,
 		Ready: func(c context.Context) error {
 			if ctx.Err() != nil {
 				return errors.New("stopping")

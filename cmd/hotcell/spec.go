@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotcell/hotcell/internal/fileset"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/policies"
@@ -26,7 +27,7 @@ func (a *app) printSpec(skill *skills.Skill, effective policies.Effective, image
 		Image: sandbox.Image{ID: "sha256:" + zeros}, OS: "linux", Arch: runtime.GOARCH,
 		Command: command, Frames: skill.Run.Frames,
 		Bundle: sandbox.Tree{Name: "bundle", Digest: skill.Bundle.Digest, Target: wall.DirSkill, FS: skill.Bundle.FS},
-		Runner: sandbox.Tree{Name: "runner", Digest: zeros, Target: wall.DirRunner, FS: newFileset()},
+		Runner: sandbox.Tree{Name: "runner", Digest: zeros, Target: wall.DirRunner, FS: fileset.New()},
 	})
 	if err != nil {
 		return usagef("skill %q: %w", oneLine(skill.Name, 80), err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/store"
 )
 
@@ -206,7 +207,7 @@ func (b *bench) keyed(t *testing.T, data string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = journal.Close() })
-	b.auth = authenticator(&config.Config{Auth: config.Auth{Mode: config.AuthToken}}, journal)
+	b.auth = host.Authenticator(&config.Config{Auth: config.Auth{Mode: config.AuthToken}}, journal)
 }
 
 func TestExposureIsSaid(t *testing.T) {
@@ -226,7 +227,7 @@ func TestModesOfAuthentication(t *testing.T) {
 	for mode, want := range map[string]error{config.AuthNone: nil, config.AuthToken: auth.ErrRefused, config.AuthOIDC: errAny} {
 		cfg.Auth.Mode = mode
 		cfg.Auth.OIDC.Issuer = "http://127.0.0.1:1" // nobody listens there
-		a := authenticator(cfg, nil)
+		a := host.Authenticator(cfg, nil)
 		id, err := a.Authenticate(t.Context(), shown)
 		if want == errAny && (err == nil || errors.Is(err, auth.ErrRefused)) || want != errAny && !errors.Is(err, want) {
 			t.Errorf("%s: %+v, %v", mode, id, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/store"
 )
 
@@ -73,10 +74,10 @@ func (a *app) createToken(ctx context.Context, f tokenFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := dataFolder(cfg.DataDir); err != nil {
+	if err := host.DataFolder(cfg.DataDir); err != nil {
 		return err
 	}
-	journal, err := openJournal(ctx, cfg, a.logger(slog.LevelWarn))
+	journal, err := host.OpenJournal(ctx, cfg, a.logger(slog.LevelWarn))
 	if err != nil {
 		return err
 	}
@@ -243,5 +244,5 @@ func (a *app) tokenStore(ctx context.Context) (*store.Store, error) {
 	if _, err := os.Stat(cfg.JournalPath()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return openJournal(ctx, cfg, a.logger(slog.LevelWarn))
+	return host.OpenJournal(ctx, cfg, a.logger(slog.LevelWarn))
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/doctor"
+	"github.com/hotcell/hotcell/internal/fileset"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/instance"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/wall"
@@ -104,12 +106,12 @@ func (t trial) policy() policies.Policy {
 func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe, source string, err error) {
 	cfg := executor.Config{
 		Driver: t.driver, Images: t.store, Skills: oneSkill{skill},
-		Runner: func(arch string) (sandbox.Tree, error) { return runnerTree(embedded, arch) },
+		Runner: func(arch string) (sandbox.Tree, error) { return host.RunnerTree(embedded, arch) },
 		Policy: t.policy(), Pull: images.PullNever, MaxCells: 1,
-		Instance: t.instance, Host: hostID(), RunDir: runDir(t.cfg), Log: t.log,
+		Instance: t.instance, Host: host.HostID(), RunDir: host.RunDir(t.cfg), Log: t.log,
 	}
 	if exists(t.cfg.DataDir) {
-		if own, err := instance.Open(filepath.Join(t.cfg.DataDir, instancesDir), t.instance); err == nil {
+		if own, err := instance.Open(filepath.Join(t.cfg.DataDir, host.InstancesDir), t.instance); err == nil {
 			defer own.Close()
 			cfg.Owners = own
 		}
@@ -182,8 +184,8 @@ func probeOf(data any) (*wall.Probe, error) {
 func trialSkill(image string) *skills.Skill {
 	const name, text = "README", "hotcell doctor looks at a cell from within.\n"
 	sum := sha256.Sum256([]byte(text))
-	files := newFileset()
-	files.add(name, entry{size: int64(len(text)), mode: 0o644, open: func() (io.ReadCloser, error) {
+	files := fileset.New()
+	files.Add(name, fileset.Entry{Size: int64(len(text)), Mode: 0o644, Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(text)), nil
 	}})
 	return &skills.Skill{

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/host"
 )
 
 // versionInfo is what `hotcell version --json` prints.
@@ -57,11 +58,11 @@ func version(programs fs.FS) versionInfo {
 			}
 		}
 	}
-	for _, arch := range architectures() {
-		if info, err := fs.Stat(programs, runnerFile(arch)); err == nil {
+	for _, arch := range host.Architectures() {
+		if info, err := fs.Stat(programs, host.RunnerFile(arch)); err == nil {
 			v.Runners[arch] = info.Size()
 		}
-		if info, err := fs.Stat(programs, engineFile(arch)); err == nil {
+		if info, err := fs.Stat(programs, host.EngineFile(arch)); err == nil {
 			v.Engines[arch] = info.Size()
 		}
 	}
@@ -74,7 +75,7 @@ func (a *app) printVersion(v versionInfo) {
 		line += " (" + v.Revision[:12] + ")"
 	}
 	a.out.line(fmt.Sprintf("%s, %s %s/%s, A2E %s", line, v.Go, v.OS, v.Arch, v.A2E))
-	for _, arch := range architectures() {
+	for _, arch := range host.Architectures() {
 		a.printProgram("runner", arch, v.Runners)
 		a.printProgram("engine", arch, v.Engines)
 	}

@@ -23,10 +23,14 @@ type OverError struct {
 // Error names the quota.
 func (e *OverError) Error() string { return fmt.Sprintf("the quota of %s is used up", e.What) }
 
-// Quotas counts what principals use, for as long as this process lives. It is safe for concurrent use.
+// Quotas counts what principals use. It is safe for concurrent use.
 type Quotas struct {
 	quota Quota
 	now   func() time.Time
+
+	// Spend is told what a principal has used in a slice of the day, by the slice's number, so that somebody may keep it
+	// for [Quotas.Recall]. It must return at once. Nil: it is known as long as this process lives. It is set before any call.
+	Spend func(principal string, slice int64, cpu time.Duration, memory int64)
 
 	mu     sync.Mutex
 	spent  map[string]*spent
@@ -41,13 +45,53 @@ func NewQuotas(q Quota, now func() time.Time) *Quotas {
 	return &Quotas{quota: q, now: now, spent: map[string]*spent{}}
 }
 
-// A day is counted in slices, and ends with the slice that began one day ago.
+// Slice is what a day is counted in. It ends with the slice that began one day ago.
+const Slice = 15 * time.Minute
+
 const (
-	slice  = 15 * time.Minute
+	slice  = Slice
 	slices = int64(24 * time.Hour / slice)
 
 	again = time.Second // for what ends nobody knows when
 )
+
+// Since is the number of the oldest slice that counts.
+func (q *Quotas) Since() int64 { return number(q.now()) - slices + 1 }
+
+// Recall adds what a principal had used in a slice, as Spend was told it in an earlier life of this process, or in another.
+func (q *Quotas) Recall(principal string, slice int64, cpu time.Duration, memory int64) {
+	if !q.daily() || principal == "" || slice < q.Since() || slice > number(q.now()) {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.of(principal).add(slice, cpu, memory)
+}
+
+// daily reports whether anything is bounded by what a day has.
+func (q *Quotas) daily() bool { return q.quota.CPU > 0 || q.quota.Memory > 0 }
+
+// of is what a principal has used. The caller holds mu.
+func (q *Quotas) of(principal string) *spent {
+	s := q.spent[principal]
+	if s == nil {
+		s = &spent{}
+		q.spent[principal] = s
+	}
+	return s
+}
+
+func (s *spent) add(slice int64, cpu time.Duration, memory int64) {
+	u := &s.day[slice%slices]
+	switch {
+	case u.slice > slice:
+		return // that slice is over, and its place is another's
+	case u.slice != slice:
+		*u = use{slice: slice}
+	}
+	u.cpu += max(0, cpu)
+	u.memory += max(0, memory)
+}
 
 // spent is what one principal has used.
 type spent struct {
@@ -73,11 +117,7 @@ func (q *Quotas) Enter(principal string, nested bool) (*Stay, error) {
 	defer q.mu.Unlock()
 	now := q.now()
 	q.prune(now)
-	s := q.spent[principal]
-	if s == nil {
-		s = &spent{}
-		q.spent[principal] = s
-	}
+	s := q.of(principal)
 	if over := q.over(s, now, nested); over != nil {
 		return nil, over
 	}
@@ -87,7 +127,7 @@ func (q *Quotas) Enter(principal string, nested bool) (*Stay, error) {
 			s.began = append(s.began, now)
 		}
 	}
-	return &Stay{q: q, s: s, nested: nested}, nil
+	return &Stay{q: q, s: s, principal: principal, nested: nested}, nil
 }
 
 func (q *Quotas) over(s *spent, now time.Time, nested bool) error {
@@ -156,10 +196,11 @@ func (q *Quotas) prune(now time.Time) {
 
 // Stay is a call that was counted in. A nil one is that of a principal without a quota.
 type Stay struct {
-	q      *Quotas
-	s      *spent
-	nested bool
-	once   sync.Once
+	q         *Quotas
+	s         *spent
+	principal string
+	nested    bool
+	once      sync.Once
 }
 
 // Leave counts the call out, and in what it used: processor time, and bytes of memory times seconds. Only the first call does
@@ -169,17 +210,15 @@ func (t *Stay) Leave(cpu time.Duration, memory int64) {
 		return
 	}
 	t.once.Do(func() {
+		at := number(t.q.now())
 		t.q.mu.Lock()
-		defer t.q.mu.Unlock()
 		if !t.nested {
 			t.s.inFlight--
 		}
-		at := number(t.q.now())
-		u := &t.s.day[at%slices]
-		if u.slice != at {
-			*u = use{slice: at}
+		t.s.add(at, cpu, memory)
+		t.q.mu.Unlock()
+		if t.q.Spend != nil && t.q.daily() && (cpu > 0 || memory > 0) {
+			t.q.Spend(t.principal, at, max(0, cpu), max(0, memory))
 		}
-		u.cpu += max(0, cpu)
-		u.memory += max(0, memory)
 	})
 }

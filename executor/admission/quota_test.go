@@ -130,3 +130,44 @@ func TestNoQuota(t *testing.T) {
 		t.Error("somebody was counted")
 	}
 }
+
+// What a principal has used today is told to who keeps it, and counts again once it is recalled; what is over or was never
+// used does not.
+func TestADaysUseSurvivesARestart(t *testing.T) {
+	type told struct {
+		principal string
+		slice     int64
+		cpu       time.Duration
+		memory    int64
+	}
+	limit := Quota{CPU: time.Minute, Memory: 100}
+	first := count(limit)
+	var kept []told
+	first.Spend = func(p string, slice int64, cpu time.Duration, memory int64) {
+		kept = append(kept, told{p, slice, cpu, memory})
+	}
+	first.enter(t, "p").Leave(40*time.Second, 0)
+	first.at = first.at.Add(time.Hour)
+	first.enter(t, "p").Leave(20*time.Second, 7)
+	first.enter(t, "idle").Leave(0, 0)
+	first.enter(t, "").Leave(time.Hour, 1)
+	if len(kept) != 2 || kept[1].principal != "p" || kept[1].cpu != 20*time.Second || kept[1].memory != 7 {
+		t.Fatalf("told %v", kept)
+	}
+	again := count(limit)
+	again.at = first.at.Add(time.Hour)
+	for _, k := range append(kept, told{"old", again.Since() - 1, time.Hour, 0}, told{"coming", again.Since() + slices, time.Hour, 0}, told{"", again.Since(), time.Hour, 0}) {
+		again.Recall(k.principal, k.slice, k.cpu, k.memory)
+	}
+	if after := again.refused(t, "p", "1m0s of processor time a day"); after < 21*time.Hour || after > 23*time.Hour {
+		t.Errorf("after %s", after)
+	}
+	again.enter(t, "old")
+	again.enter(t, "coming")
+	if len(again.spent) != 3 {
+		t.Errorf("%d principals are known", len(again.spent))
+	}
+	none := count(Quota{InFlight: 1})
+	none.Spend = func(string, int64, time.Duration, int64) { t.Error("nothing bounds a day") }
+	none.enter(t, "p").Leave(time.Hour, 1)
+}

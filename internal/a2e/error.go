@@ -35,6 +35,16 @@ func (c Code) Retryable() bool {
 	return false
 }
 
+// Known reports whether c is one of the eleven.
+func (c Code) Known() bool {
+	switch c {
+	case UnknownSkill, SkillError, RuntimeError, ParseError, InvalidMessage, SchemaViolation, Timeout, OutOfMemory, SandboxCrash,
+		Unauthorized, VersionMismatch:
+		return true
+	}
+	return false
+}
+
 // Reasons are hotcell's finer words, carried in detail.reason.
 const (
 	ReasonCancelled         = "cancelled"

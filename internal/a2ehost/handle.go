@@ -2,6 +2,7 @@ package a2ehost
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -104,24 +105,25 @@ func (s *session) refuse(bad *a2e.DecodeError) {
 	_ = s.send(a2e.ErrorReport(bad.ReqID, bad.Err))
 }
 
-// welcome answers a handshake. The capability is called skill; skills is accepted too, as upstream's samples have it.
+// welcome answers a handshake. The capability is called skill; skills is accepted too, as upstream's samples have it. What is
+// no capability of the protocol is passed over: upstream's client sends such words unless it is told others, and cannot read an
+// answer that has them.
 func (h *Host) welcome(m *a2e.HandshakeRequest, session string) *a2e.HandshakeResponse {
 	resp := &a2e.HandshakeResponse{ReqID: m.ID, SessionID: session, MaxParallel: h.opt.MaxParallel, OK: true}
-	asked := m.AgentCaps
-	if len(asked) == 0 {
-		asked = []string{capSkill}
-	}
 	seen := map[string]bool{}
-	for _, name := range asked {
+	for _, name := range m.AgentCaps {
 		if name == "skills" {
 			name = capSkill
 		}
-		if !seen[name] && len(seen) < maxCaps {
+		if !seen[name] && slices.Contains(capabilities(), name) {
+			seen[name] = true
 			resp.AcceptedCaps = append(resp.AcceptedCaps, h.capability(name))
 		}
-		seen[name] = true
 	}
-	if !seen[capSkill] {
+	switch {
+	case len(seen) == 0:
+		resp.AcceptedCaps = []a2e.Capability{h.capability(capSkill)}
+	case !seen[capSkill]:
 		resp.OK, resp.Reason = false, reasonNoCaps
 	}
 	return resp
@@ -135,10 +137,14 @@ const (
 	reasonServer  = "server_error"
 )
 
-const (
-	capSkill = "skill"
-	maxCaps  = 32 // capabilities that are answered
-)
+const capSkill = "skill"
+
+// capabilities are those that the protocol has.
+func capabilities() []string {
+	return []string{
+		capSkill, "tools", "toolkits", "env", "proc", "memory", "learning", "chains", "multi_agent", "planning", "mcp", "test",
+	}
+}
 
 func (h *Host) capability(name string) a2e.Capability {
 	if name != capSkill {

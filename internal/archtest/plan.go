@@ -25,6 +25,7 @@ const (
 	floorCompile  = 2 // pure: policy and workload to a sandbox's spec
 	floorAdapter  = 3 // each the only home of its dependency
 	floorExecutor = 4 // the supervisor and what configures it: contracts only
+	floorWiring   = 5 // puts the supervisor and its adapters together; knows no door
 	floorDoor     = 5 // each speaks to a Handler, never to the executor
 	floorProgram  = 6 // wires everything; imported by nobody
 )
@@ -67,13 +68,14 @@ func hotcell() plan {
 }
 
 func floors() map[string]int {
-	return map[string]int{
+	all := map[string]int{
 		"internal/a2e":        floorWords,
 		"internal/calculator": floorWords,
 		"internal/clever":     floorWords,
 		"internal/wall":       floorWords,
 		"internal/cleanup":    floorWords,
 		"internal/control":    floorWords,
+		"internal/fileset":    floorWords,
 		"internal/testutil":   floorWords,
 		"internal/archtest":   floorWords,
 
@@ -102,6 +104,7 @@ func floors() map[string]int {
 		"sandbox/oci":           floorAdapter,
 		"images/docker":         floorAdapter,
 		"images/layout":         floorAdapter,
+		"internal/install":      floorAdapter,
 		"internal/instance":     floorAdapter,
 		"internal/metrics":      floorAdapter,
 		"internal/runner":       floorAdapter,
@@ -120,26 +123,41 @@ func floors() map[string]int {
 		"executor/admission": floorExecutor,
 		"executor/relay":     floorExecutor,
 		"internal/config":    floorExecutor,
+		"internal/curator":   floorExecutor,
 		"internal/doctor":    floorExecutor,
+
+		"internal/host": floorWiring,
 
 		"internal/a2ehost": floorDoor,
 		"internal/rest":    floorDoor,
 		"internal/mcphost": floorDoor,
 
-		"cmd/hotcell":                   floorProgram,
-		"cmd/hotcell-engine":            floorProgram,
-		"cmd/hotcell-runner":            floorProgram,
-		"integration":                   floorProgram,
-		"integration/bench":             floorProgram,
-		"integration/daemonjson":        floorProgram,
-		"integration/faults":            floorProgram,
-		"integration/hostile":           floorProgram,
-		"integration/hostile/skillbomb": floorProgram,
-		"integration/load":              floorProgram,
-		"integration/rig":               floorProgram,
-		"integration/skills/sdk":        floorProgram,
-		"integration/skills/word-count": floorProgram,
-		"integration/tally":             floorProgram,
+		"executor/embed": floorProgram,
+	}
+	for _, name := range programs() {
+		all[name] = floorProgram
+	}
+	return all
+}
+
+// programs wire everything; nobody imports them.
+func programs() []string {
+	return []string{
+		"cmd/hotcell",
+		"cmd/hotcell-engine",
+		"cmd/hotcell-runner",
+		"integration",
+		"integration/bench",
+		"integration/daemonjson",
+		"integration/doors",
+		"integration/faults",
+		"integration/hostile",
+		"integration/hostile/skillbomb",
+		"integration/load",
+		"integration/rig",
+		"integration/skills/sdk",
+		"integration/skills/word-count",
+		"integration/tally",
 	}
 }
 
@@ -170,6 +188,7 @@ func dependencies() []dependency {
 		{"github.com/goccy/go-yaml", []string{"internal/skills", "internal/config", "policies"},
 			"YAML is read where a file is a contract and errors need their positions: bundles, configuration, the limits in both"},
 		{"github.com/fsnotify/fsnotify", []string{"internal/skills/watch"}, "one package hears of changes on disk"},
+		{"github.com/danielgtaylor/huma/v2", []string{"internal/rest"}, "one package describes what it serves over HTTP"},
 		{"github.com/spf13/cobra", []string{"cmd/hotcell"}, "the command line is the program's business"},
 		{"github.com/knadh/koanf", []string{"internal/config"}, "file, environment and flags are layered in one place"},
 		{"github.com/charmbracelet/lipgloss", []string{"cmd/hotcell"}, "only the program has a terminal"},
@@ -182,9 +201,9 @@ func dependencies() []dependency {
 		{"golang.org/x/net", []string{"policies"}, "names of hosts are brought into one form in one place"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci", "images/docker"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
-		{"golang.org/x/sys", []string{"internal/a2ehost", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
+		{"golang.org/x/sys", []string{"internal/a2ehost", "internal/install", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
 			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; cells without an " +
-				"engine are waited for by pidfd; folders that processes share have locks; attacks speak to the kernel"},
+				"engine are waited for by pidfd; folders that processes share have locks, and are exchanged at once; attacks speak to the kernel"},
 		{"github.com/coreos/go-oidc/v3", []string{"internal/oidc"}, "one package checks the signed tokens of an issuer"},
 		{"github.com/go-jose/go-jose/v4", nil, "it signs tokens in tests; what checks them is go-oidc's"},
 		{"filippo.io/age", []string{"internal/vault"}, "one package encrypts what is kept"},

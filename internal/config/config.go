@@ -32,6 +32,14 @@ type Config struct {
 	Secrets Secrets
 	Auth    Auth
 	Quotas  Quotas
+
+	Approvals Approvals
+}
+
+// Approvals says how writes of skills that agents ask for are decided about.
+type Approvals struct {
+	Expire Age  // how long a request waits
+	Delete bool // agents may ask for deletions, too
 }
 
 // Skills says where skills are found.
@@ -63,6 +71,12 @@ type Policy struct {
 	LLM     LLMPolicy
 	Secrets []string // which skills get which secrets: SKILL:NAME, * is any text in both
 	Images  ImagePolicy
+	Custom  CustomPolicy
+}
+
+// CustomPolicy is what custom skills may be.
+type CustomPolicy struct {
+	Code []string // principals whose skills may carry code: alice, group:team, * for any text; none: nobody's
 }
 
 // Images names the images of bundles that name none.
@@ -99,7 +113,7 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
-		Policy:  Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
+		Policy:  Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 * policies.Gi}},
 		Tools:   Tools{MCP: map[string]MCPServer{}},
@@ -108,6 +122,8 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Secrets: Secrets{},
 		Hosts:   []string{},
 		Auth:    Auth{Mode: AuthNone, OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
+
+		Approvals: Approvals{Expire: Day},
 	}
 	if root {
 		return c

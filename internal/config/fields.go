@@ -51,6 +51,7 @@ func fields() []field {
 		{"policy.images.registries", func(c *Config) any { return &c.Policy.Images.Registries }},
 		{"policy.images.require_digest", func(c *Config) any { return &c.Policy.Images.RequireDigest }},
 		{"policy.images.pull", func(c *Config) any { return &c.Policy.Images.Pull }},
+		{"policy.custom.code", func(c *Config) any { return &c.Policy.Custom.Code }},
 		{"images.defaults", func(c *Config) any { return &c.Images.Defaults }},
 		{"store.url", func(c *Config) any { return &c.Store.URL }},
 		{"store.sync", func(c *Config) any { return &c.Store.Sync }},
@@ -75,6 +76,8 @@ func fields() []field {
 		{"quotas.per_minute", func(c *Config) any { return &c.Quotas.PerMinute }},
 		{"quotas.cpu", func(c *Config) any { return &c.Quotas.CPU }},
 		{"quotas.memory_seconds", func(c *Config) any { return &c.Quotas.Memory }},
+		{"approvals.expire", func(c *Config) any { return &c.Approvals.Expire }},
+		{"approvals.delete", func(c *Config) any { return &c.Approvals.Delete }},
 	}
 }
 

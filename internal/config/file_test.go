@@ -121,7 +121,7 @@ func TestDeepNestingIsRefusedQuickly(t *testing.T) {
 		if _, err := parseFile(newSchema(), "f", []byte(file)); err == nil {
 			t.Errorf("%.10q... was taken", file)
 		}
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > 30*time.Second {
 			t.Errorf("%.10q... took %v", file, took)
 		}
 	}

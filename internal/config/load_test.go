@@ -55,7 +55,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
-		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}},
+		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 << 30}},
 		Tools:   Tools{MCP: map[string]MCPServer{}},
@@ -67,6 +67,8 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Secrets: Secrets{},
 		Hosts:   []string{},
 		Auth:    Auth{Mode: "none", OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
+
+		Approvals: Approvals{Expire: Day},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -142,6 +144,7 @@ policy:
     registries: ["ghcr.io", 'docker.io/hotcell/*']
     require_digest: true
     pull: never
+  custom: {code: [alice, "group:team"]}
 images:
   defaults:
     python: python@sha256:x
@@ -151,7 +154,7 @@ store:
   keep: {calls: 90d, events: 36h, artifacts: 0, max: 1GiB}
 tools:
   mcp:
-    notes: {command: [notes-server, --stdio], env: {TOKEN: "env:NOTES_TOKEN"}, tools: [find*], read_only: [find], timeout: 20s, skills: [minutes]}
+    notes: {command: [notes-server, --stdio], env: {TOKEN: "env:NOTES_TOKEN"}, tools: [find*], read_only: [find], timeout: 20s, skills: [minutes], recommends: [note-taking]}
     web: {url: "https://mcp.example.org/mcp", headers: {Authorization: "stored:web"}}
 a2e: {errors: message, embed_events: false, session_idle: 90s}
 llm:
@@ -175,6 +178,7 @@ auth:
   mode: oidc
   oidc: {issuer: "https://login.example.org", audience: hotcell, principal: email, groups: roles, admins: [ops]}
 quotas: {in_flight: 4, per_minute: 60, cpu: 2h, memory_seconds: 3600Gi}
+approvals: {expire: 1h, delete: true}
 `
 
 func TestEveryKeyOfAFile(t *testing.T) {
@@ -198,6 +202,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			Images: ImagePolicy{
 				Registries: []string{"ghcr.io", "docker.io/hotcell/*"}, RequireDigest: true, Pull: images.PullNever,
 			},
+			Custom: CustomPolicy{Code: []string{"alice", "group:team"}},
 		},
 		Images: Images{Defaults: map[string]string{"python": "python@sha256:x", "sh": "hotcell/python:3"}},
 		Store: Store{
@@ -207,7 +212,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			"notes": {
 				Command: []string{"notes-server", "--stdio"}, Env: map[string]string{"TOKEN": "env:NOTES_TOKEN"},
 				Tools: []string{"find*"}, ReadOnly: []string{"find"}, Timeout: Age(20 * time.Second),
-				Skills: []string{"minutes"},
+				Skills: []string{"minutes"}, Recommends: []string{"note-taking"},
 			},
 			"web": {URL: "https://mcp.example.org/mcp", Headers: map[string]string{"Authorization": "stored:web"}},
 		}},
@@ -229,6 +234,8 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			Issuer: "https://login.example.org", Audience: "hotcell", Principal: "email", Groups: "roles", Admins: []string{"ops"},
 		}},
 		Quotas: Quotas{InFlight: 4, PerMinute: 60, CPU: Age(2 * time.Hour), Memory: 3600 << 30},
+
+		Approvals: Approvals{Expire: Age(time.Hour), Delete: true},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)

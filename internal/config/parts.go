@@ -40,7 +40,7 @@ func limitParts(l *llm.Limits) []part {
 func serverParts(m *MCPServer) []part {
 	return []part{
 		{"command", &m.Command}, {"url", &m.URL}, {"env", &m.Env}, {"headers", &m.Headers}, {"tools", &m.Tools},
-		{"read_only", &m.ReadOnly}, {"timeout", &m.Timeout}, {"skills", &m.Skills},
+		{"read_only", &m.ReadOnly}, {"timeout", &m.Timeout}, {"skills", &m.Skills}, {"recommends", &m.Recommends},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/policies"
 )
 
@@ -22,8 +23,35 @@ func checkSkills(patterns []string) string {
 	return ""
 }
 
+// checkNames takes names of skills.
+func checkNames(names []string) string {
+	if why := checkList(names); why != "" {
+		return why
+	}
+	for _, n := range names {
+		if !skillPattern(n) || strings.Contains(n, "*") {
+			return fmt.Sprintf("expected names of skills, such as [time-arithmetic], not %.40q", n)
+		}
+	}
+	return ""
+}
+
 func skillPattern(s string) bool {
 	return s != "" && len(s) <= maxPattern && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-*") == ""
+}
+
+// checkPrincipals takes patterns of principals; no pattern at all is nobody.
+func checkPrincipals(patterns []string) string {
+	if why := checkList(patterns); why != "" {
+		return why
+	}
+	for _, p := range patterns {
+		name := strings.ReplaceAll(strings.TrimPrefix(p, "group:"), "*", "x")
+		if !auth.Name(name) {
+			return fmt.Sprintf("expected principals, such as [alice, group:team], where * stands for any text, not %.40q", p)
+		}
+	}
+	return ""
 }
 
 // secretScopeFaults checks which skills get which secrets. No entry is repeated: a secret might have been put there.

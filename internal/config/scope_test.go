@@ -63,3 +63,16 @@ func TestWhichSkillsIsRead(t *testing.T) {
 		t.Errorf("servers %+v", m)
 	}
 }
+
+func TestPolicyCustomCodeNamesPrincipals(t *testing.T) {
+	for _, good := range []string{"alice", "group:team", "*", "group:*", "oidc:*@example.org", "uid:1000"} {
+		if why := checkPrincipals([]string{good}); why != "" {
+			t.Errorf("%s: %s", good, why)
+		}
+	}
+	for _, bad := range []string{"", "group:", "a b", "-a", strings.Repeat("a", 129), "é"} {
+		if checkPrincipals([]string{"alice", bad}) == "" {
+			t.Errorf("%q passes", bad)
+		}
+	}
+}

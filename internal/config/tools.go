@@ -23,6 +23,8 @@ type MCPServer struct {
 	ReadOnly []string          // those of them that write nothing, whatever the server says, and the others write; nil: its hints decide
 	Timeout  Age               // of one use; 0: the default
 	Skills   []string          // those that may use it, * is any text; nil: all
+
+	Recommends []string // skills that say how to work with it, for agents that have it
 }
 
 func (c *Config) toolFaults(v *faults) {
@@ -54,6 +56,7 @@ func (m MCPServer) faults(key string, v *faults) {
 	v.add(key+".tools", checkList(m.Tools))
 	v.add(key+".read_only", checkList(m.ReadOnly))
 	v.add(key+".skills", checkSkills(m.Skills))
+	v.add(key+".recommends", checkNames(m.Recommends))
 	for what, refs := range map[string]map[string]string{"env": m.Env, "headers": m.Headers} {
 		for _, name := range slices.Sorted(maps.Keys(refs)) {
 			v.add(key+"."+what+"."+name, checkReference(refs[name]))

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/policies"
@@ -43,6 +44,10 @@ func (c *Config) faults() []*FieldError {
 	c.llmFaults(&v)
 	c.secretFaults(&v)
 	c.secretScopeFaults(&v)
+	v.add("policy.custom.code", checkPrincipals(c.Policy.Custom.Code))
+	if e := c.Approvals.Expire; e < Age(time.Minute) || e > 365*Day {
+		v.add("approvals.expire", fmt.Sprintf("expected a time from 1m to 365d, not %s", e))
+	}
 	v.add("a2e.errors", oneOf(c.A2E.Errors, []string{"resp", "message"}))
 	v.add("a2e.session_idle", waitingTime(c.A2E.SessionIdle))
 	return v

@@ -45,6 +45,7 @@ type Call struct {
 	Door      string    `json:"door"`
 	State     State     `json:"state"`
 	Cell      string    `json:"cell,omitempty"`
+	Hosted    bool      `json:"hosted,omitempty"` // it runs in the supervisor's own process, without a cell
 	Accepted  time.Time `json:"accepted"`
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`

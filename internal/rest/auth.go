@@ -53,18 +53,18 @@ func (a *api) refuse(w http.ResponseWriter, r *http.Request, s auth.Scope, err e
 	switch {
 	case errors.Is(err, auth.ErrMissing):
 		w.Header().Set("WWW-Authenticate", challenge)
-		fail(w, http.StatusUnauthorized, codeUnauthenticated, auth.ErrMissing.Error()+": send it as Authorization: Bearer TOKEN")
+		fail(w, r, http.StatusUnauthorized, codeUnauthenticated, auth.ErrMissing.Error()+": send it as Authorization: Bearer TOKEN")
 	case errors.Is(err, auth.ErrRefused), errors.Is(err, auth.ErrAgent):
 		w.Header().Set("WWW-Authenticate", challenge+`, error="invalid_token"`)
-		fail(w, http.StatusUnauthorized, codeUnauthenticated, auth.ErrRefused.Error())
+		fail(w, r, http.StatusUnauthorized, codeUnauthenticated, auth.ErrRefused.Error())
 	case errors.Is(err, auth.ErrScope):
 		w.Header().Set("WWW-Authenticate", challenge+`, error="insufficient_scope", scope="`+string(s)+`"`)
-		fail(w, http.StatusForbidden, codeForbidden, auth.ErrScope.Error()+": it needs "+string(s))
+		fail(w, r, http.StatusForbidden, codeForbidden, auth.ErrScope.Error()+": it needs "+string(s))
 	case r.Context().Err() != nil:
-		fail(w, http.StatusServiceUnavailable, "cancelled", "the request was cancelled")
+		fail(w, r, http.StatusServiceUnavailable, "cancelled", "the request was cancelled")
 	default:
 		a.log.Error("authenticate", "method", r.Method, "path", r.URL.Path, "err", err)
-		fail(w, http.StatusServiceUnavailable, "unavailable", "tokens can't be checked at the moment")
+		fail(w, r, http.StatusServiceUnavailable, "unavailable", "tokens can't be checked at the moment")
 	}
 }
 

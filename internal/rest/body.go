@@ -4,6 +4,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // maxBody bounds what a request carries where nothing else is said, in bytes.
@@ -11,27 +12,41 @@ const maxBody = 1 << 20
 
 // body is what requests of a route may carry.
 type body struct {
-	content []string // content types
-	max     int64    // bytes
+	content  []string      // content types; nil: JSON
+	max      int64         // bytes; 0: 1 MiB
+	patience time.Duration // until all of it is there; 0: 2 s
 }
 
-// bodies returns the rule of each request: its mount's, or JSON of at most 1 MiB.
-func bodies(mounts []Mount) func(*http.Request) body {
-	usual := body{[]string{"application/json"}, maxBody}
+// whole fills in what is usual.
+func (b body) whole() body {
+	if b.content == nil {
+		b.content = []string{kindJSON}
+	}
+	if b.max == 0 {
+		b.max = maxBody
+	}
+	if b.patience == 0 {
+		b.patience = bodyTimeout
+	}
+	return b
+}
+
+// bodies returns the rule of each request: its route's or its mount's, or JSON of at most 1 MiB.
+func bodies(mounts []Mount, routes ...route) func(*http.Request) body {
+	usual := body{}.whole()
 	index := http.NewServeMux()
 	rules := map[string]body{}
+	add := func(pattern string, rule body) {
+		index.Handle(pattern, http.NotFoundHandler())
+		rules[pattern] = rule.whole()
+	}
 	for _, m := range mounts {
-		rule := usual
-		if m.Content != nil {
-			rule.content = m.Content
-		}
-		if m.MaxBody > 0 {
-			rule.max = m.MaxBody
-		}
 		for _, p := range m.Patterns {
-			index.Handle(p, http.NotFoundHandler())
-			rules[p] = rule
+			add(p, body{content: m.Content, max: m.MaxBody})
 		}
+	}
+	for _, t := range routes {
+		add(t.pattern(), t.takes)
 	}
 	return func(r *http.Request) body {
 		_, pattern := index.Handler(r)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,13 +21,6 @@ const (
 	maxID       = 256 // bytes
 	maxReason   = 300 // bytes of a readiness failure that are shown
 )
-
-type api struct {
-	control control.Limited
-	auth    auth.Authenticator
-	ready   func(context.Context) error
-	log     *slog.Logger
-}
 
 // The bodies of answers.
 type (
@@ -51,6 +42,46 @@ type (
 		Events []a2e.Event `json:"events"`
 	}
 )
+
+// controlRoutes are the calls that there are.
+func (a *api) controlRoutes() []route {
+	bad, none := http.StatusBadRequest, http.StatusNotFound
+	return []route{
+		{
+			method: http.MethodGet, path: "/v1/calls", id: "list-calls", tag: tagCalls, scope: auth.Calls,
+			summary: "List calls, the newest first", about: "One's own; an admin's list has everybody's.",
+			params: []param{{"limit", "query", "integer", "At most so many: 100 if absent, 10,000 at most."}},
+			outs:   []out{good(listBody{})}, fails: []int{bad}, serve: a.list,
+		},
+		{
+			method: http.MethodGet, path: "/v1/calls/{id}", id: "show-call", tag: tagCalls, scope: auth.Calls,
+			summary: "Show a call and, when it has ended, its answer", about: "The id is the call's or the request's, here and below; a request id that several calls had names the newest.",
+			outs: []out{good(showBody{})}, fails: []int{bad, none}, serve: a.show,
+		},
+		{
+			method: http.MethodGet, path: "/v1/calls/{id}/events", id: "list-call-events", tag: tagCalls, scope: auth.Calls,
+			summary: "Read or follow what a skill says",
+			about: "JSON: the events that are kept, some of them where they are many: ask again with after, there is no more once an answer is empty. With " +
+				"Accept: text/event-stream or application/x-ndjson they come as they are said, and the answer, if there is one, ends the stream.",
+			params: []param{
+				{"after", "query", "integer", "Only events with a larger seq."},
+				{"from", "query", "integer", "Only events with this seq or a larger one."},
+				{"wait", "query", "integer", "Seconds that a JSON answer may wait for an event or for the end of the call, 60 at most."},
+				{"Last-Event-ID", "header", "string", "The same as after, of a text/event-stream that is taken up again."},
+			},
+			outs: []out{
+				good(eventsBody{}), {http.StatusOK, "events skill/event, then skill/call/resp", kindSSE, nil},
+				{http.StatusOK, "a line for each event, then one for the answer", kindNDJSON, nil},
+			},
+			fails: []int{bad, none, http.StatusServiceUnavailable}, serve: a.events,
+		},
+		{
+			method: http.MethodDelete, path: "/v1/calls/{id}", id: "cancel-call", tag: tagCalls, scope: auth.Calls,
+			summary: "Cancel a call", about: "The answer comes once the request is noted: the call has rarely ended yet.",
+			outs: []out{{http.StatusAccepted, "the call as it stands", "", callBody{}}}, fails: []int{bad, none, http.StatusConflict}, serve: a.cancel,
+		},
+	}
+}
 
 func (a *api) health(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, statusBody{Status: "ok"})
@@ -74,101 +105,57 @@ func (a *api) readiness(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, statusBody{Status: "ready"})
 }
 
-func (a *api) list(w http.ResponseWriter, r *http.Request) {
+func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	limit, err := number(r, "limit", defaultList, maxList)
 	if err != nil {
-		fail(w, http.StatusBadRequest, "invalid_argument", err.Error())
-		return
+		return err
 	}
 	calls, err := a.calls(r.Context()).List(r.Context(), limit)
 	if err != nil {
-		a.failed(w, r, err)
-		return
+		return err
 	}
-	if calls == nil {
-		calls = []control.Call{}
-	}
-	reply(w, http.StatusOK, listBody{calls})
+	reply(w, http.StatusOK, listBody{listed(calls)})
+	return nil
 }
 
-func (a *api) show(w http.ResponseWriter, r *http.Request) {
-	id, ok := callID(w, r)
-	if !ok {
-		return
+func (a *api) show(w http.ResponseWriter, r *http.Request) error {
+	id, err := callID(r)
+	if err != nil {
+		return err
 	}
 	call, answer, err := a.calls(r.Context()).Show(r.Context(), id)
 	if err != nil {
-		a.failed(w, r, err)
-		return
+		return err
 	}
 	reply(w, http.StatusOK, showBody{call, answer})
-}
-
-func (a *api) events(w http.ResponseWriter, r *http.Request) {
-	id, ok := callID(w, r)
-	if !ok {
-		return
-	}
-	from, err := number(r, "from", 0, maxFrom)
-	if err != nil {
-		fail(w, http.StatusBadRequest, "invalid_argument", err.Error())
-		return
-	}
-	events, err := a.calls(r.Context()).Events(r.Context(), id, from)
-	if err != nil {
-		a.failed(w, r, err)
-		return
-	}
-	if events == nil {
-		events = []a2e.Event{}
-	}
-	reply(w, http.StatusOK, eventsBody{events})
+	return nil
 }
 
 // cancel answers with the call as it stands after the request was noted: rarely ended yet.
-func (a *api) cancel(w http.ResponseWriter, r *http.Request) {
-	id, ok := callID(w, r)
-	if !ok {
-		return
+func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
+	id, err := callID(r)
+	if err != nil {
+		return err
 	}
 	calls := a.calls(r.Context())
 	if err := calls.Cancel(r.Context(), id); err != nil {
-		a.failed(w, r, err)
-		return
+		return err
 	}
 	call, _, err := calls.Show(r.Context(), id)
 	if err != nil {
-		a.failed(w, r, err)
-		return
+		return err
 	}
 	reply(w, http.StatusAccepted, callBody{call})
-}
-
-// failed answers with what an error means to a client. What is not classified goes to the log alone.
-func (a *api) failed(w http.ResponseWriter, r *http.Request, err error) {
-	switch {
-	case errors.Is(err, control.ErrNotFound):
-		fail(w, http.StatusNotFound, "not_found", control.ErrNotFound.Error())
-	case errors.Is(err, control.ErrEnded):
-		fail(w, http.StatusConflict, "ended", control.ErrEnded.Error())
-	case errors.Is(err, control.ErrElsewhere):
-		fail(w, http.StatusConflict, "elsewhere", control.ErrElsewhere.Error())
-	case r.Context().Err() != nil: // the client has gone
-		fail(w, http.StatusServiceUnavailable, "cancelled", "the request was cancelled")
-	default:
-		a.log.Error("request", "method", r.Method, "path", r.URL.Path, "err", err)
-		fail(w, http.StatusInternalServerError, "internal", "internal error")
-	}
+	return nil
 }
 
 // callID reads the id in the path, which a client chose if it is a request id.
-func callID(w http.ResponseWriter, r *http.Request) (string, bool) {
+func callID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if err := checkID(id); err != nil {
-		fail(w, http.StatusBadRequest, "invalid_argument", err.Error())
-		return "", false
+		return "", badArgument(err)
 	}
-	return id, true
+	return id, nil
 }
 
 func checkID(id string) error {
@@ -179,19 +166,6 @@ func checkID(id string) error {
 		return errors.New("id: expected text without control characters")
 	}
 	return nil
-}
-
-// number reads a query parameter: decimal, from 0 to most.
-func number(r *http.Request, name string, absent, most int) (int, error) {
-	q := r.URL.Query()
-	if !q.Has(name) {
-		return absent, nil
-	}
-	n, err := strconv.Atoi(q.Get(name))
-	if err != nil || n < 0 || n > most || len(q[name]) > 1 {
-		return 0, fmt.Errorf("%s: expected one number from 0 to %d", name, most)
-	}
-	return n, nil
 }
 
 // firstLine makes a text fit to be shown: one bounded line of valid UTF-8 that no terminal takes for a command.

@@ -95,7 +95,7 @@ func TestClientAmongStrangers(t *testing.T) {
 	}{
 		"another server": {func(w http.ResponseWriter, _ *http.Request) { http.NotFound(w, nil) },
 			"BASE is no hotcell daemon: it answers with HTTP status 404"},
-		"its own 404": {func(w http.ResponseWriter, _ *http.Request) { fail(w, 404, "not_found", "no such path") },
+		"its own 404": {func(w http.ResponseWriter, r *http.Request) { fail(w, r, 404, "not_found", "no such path") },
 			"daemon BASE: no such path"},
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://evil.example/", http.StatusFound)
@@ -103,7 +103,7 @@ func TestClientAmongStrangers(t *testing.T) {
 			"BASE is no hotcell daemon: it answers with HTTP status 302"},
 		"not JSON": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
 			"daemon BASE: its answer cannot be read"},
-		"terminal escapes": {func(w http.ResponseWriter, _ *http.Request) { fail(w, 400, "x", "a\x1b[2J\nb") },
+		"terminal escapes": {func(w http.ResponseWriter, r *http.Request) { fail(w, r, 400, "x", "a\x1b[2J\nb") },
 			"daemon BASE: a[2J"},
 		"cut short": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")

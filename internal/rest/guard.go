@@ -40,7 +40,7 @@ func recovered(log *slog.Logger, next http.Handler) http.Handler {
 				panic(p)
 			}
 			log.Error("panic in a request", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-			fail(w, http.StatusInternalServerError, "internal", "internal error")
+			fail(w, r, http.StatusInternalServerError, "internal", "internal error")
 		}()
 		next.ServeHTTP(w, r)
 	})
@@ -59,17 +59,17 @@ func guard(hosts []string, rules func(*http.Request) body, next http.Handler) ht
 		rule := rules(r)
 		switch {
 		case !ok:
-			fail(w, http.StatusMisdirectedRequest, "host_not_allowed",
+			fail(w, r, http.StatusMisdirectedRequest, "host_not_allowed",
 				"the Host header names no host of this listener: use its address, localhost, or a name in its configuration's hosts")
 		case !allowed.sameOrigin(r, host):
-			fail(w, http.StatusForbidden, "origin_not_allowed", "requests from other web origins are refused")
+			fail(w, r, http.StatusForbidden, "origin_not_allowed", "requests from other web origins are refused")
 		case !rule.takes(r):
-			fail(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "expected content type "+strings.TrimPrefix(strings.Join(rule.content, " or "), " or "))
+			fail(w, r, http.StatusUnsupportedMediaType, "unsupported_media_type", "expected content type "+strings.TrimPrefix(strings.Join(rule.content, " or "), " or "))
 		case r.ContentLength > rule.max:
-			fail(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is larger than %d bytes", rule.max))
+			fail(w, r, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is larger than %d bytes", rule.max))
 		default:
 			if r.ContentLength != 0 { // the server reads what we don't, and holds a place for as long
-				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // a test's recorder has none
+				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(rule.patience)) // a test's recorder has none
 			}
 			r.Body = http.MaxBytesReader(w, r.Body, rule.max)
 			next.ServeHTTP(w, r)

@@ -4,9 +4,16 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"path"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
@@ -22,7 +29,14 @@ type Options struct {
 	Hosts   []string                        // what Host may name beside loopback and the address that was connected to, without port
 	Mounts  []Mount                         // other doors on the same listener
 	Log     *slog.Logger                    // nil: none
-	Version string                          // for the Server header; "": no such header
+	Version string                          // for the Server header and the docs; "": no such header
+
+	Handler   a2e.Handler    // runs calls. Where it has Run, as a supervisor does, calls may bring files; nil: no POST /v1/calls
+	Reader    catalog.Reader // these are the catalog: the routes of one that is nil are absent
+	Custom    catalog.Custom
+	Agents    catalog.Agents
+	Approvals catalog.Approvals
+	Installer catalog.Installer
 }
 
 // Mount is another door on the listener. The rules about Host, Origin and content types hold for it too.
@@ -39,17 +53,23 @@ func New(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &api{control: o.Control, auth: o.Auth, ready: o.Ready, log: o.Log}
+	a := newAPI(o)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", a.health)
 	mux.HandleFunc("GET /readyz", a.readiness)
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", a.needs(auth.Admin, o.Metrics.ServeHTTP))
 	}
-	mux.HandleFunc("GET /v1/calls", a.needs(auth.Calls, a.list))
-	mux.HandleFunc("GET /v1/calls/{id}", a.needs(auth.Calls, a.show))
-	mux.HandleFunc("DELETE /v1/calls/{id}", a.needs(auth.Calls, a.cancel))
-	mux.HandleFunc("GET /v1/calls/{id}/events", a.needs(auth.Calls, a.events))
+	routes := a.routes()
+	described := a.mounted(mux, o.Version, routes)
+	describedAt(mux, described, routes)
+	if a.custom != nil { // Spora's documentation has the list with a slash at its end
+		mux.HandleFunc("/api/v1/custom-skills/{$}", func(w http.ResponseWriter, r *http.Request) {
+			to := r.Clone(r.Context())
+			to.URL.Path, to.URL.RawPath = "/api/v1/custom-skills", ""
+			plainErrors(mux).ServeHTTP(w, to)
+		})
+	}
 	for _, m := range o.Mounts {
 		h := m.Handler
 		if m.Scope != "" {
@@ -59,12 +79,63 @@ func New(o Options) http.Handler {
 			mux.Handle(p, h)
 		}
 	}
-	return headers(o.Version, recovered(o.Log, guard(o.Hosts, bodies(o.Mounts), plainErrors(mux))))
+	return headers(o.Version, recovered(o.Log, guard(o.Hosts, bodies(o.Mounts, routes...), plainErrors(mux))))
+}
+
+// api serves the routes.
+type api struct {
+	control   control.Limited
+	handler   a2e.Handler
+	auth      auth.Authenticator
+	reader    catalog.Reader
+	custom    catalog.Custom
+	agents    catalog.Agents
+	approvals catalog.Approvals
+	installer catalog.Installer
+	ready     func(context.Context) error
+	log       *slog.Logger
+
+	life      string        // tells the states of this process from those of others
+	followers chan struct{} // a place for each that follows a call
+	uploads   chan struct{} // a place for each upload
+	memory    memory
+}
+
+func newAPI(o Options) *api {
+	return &api{
+		control: o.Control, handler: o.Handler, auth: o.Auth, reader: o.Reader, custom: o.Custom, agents: o.Agents,
+		approvals: o.Approvals, installer: o.Installer, ready: o.Ready, log: o.Log, life: a2e.NewID(),
+		followers: make(chan struct{}, maxFollowers), uploads: make(chan struct{}, maxUploads), memory: newMemory(),
+	}
+}
+
+func (a *api) routes() []route {
+	return slices.Concat(
+		a.callRoutes(), a.manifestRoutes(), a.controlRoutes(), a.artifactRoutes(), a.skillRoutes(), a.customRoutes(), a.agentRoutes(), a.approvalRoutes(), a.bundleRoutes(),
+	)
+}
+
+// describedAt serves the description of the routes. It is the same for everybody, so nobody has to show anything.
+func describedAt(mux *http.ServeMux, described huma.API, routes []route) {
+	doc, err := document(described)
+	if err != nil {
+		panic(err) // a route that can't be described: every test finds it
+	}
+	shown, err := docs(described, routes)
+	if err != nil {
+		panic(err)
+	}
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) { send(w, http.StatusOK, kindJSON, doc) })
+	mux.Handle("GET /docs", shown)
 }
 
 // plainErrors answers in JSON where the mux has no route, with the status and Allow header that the mux would give.
 func plainErrors(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if unclean(r.URL.EscapedPath()) {
+			failUnclean(w, r)
+			return
+		}
 		h, pattern := mux.Handler(r)
 		if pattern != "" {
 			mux.ServeHTTP(w, r)
@@ -73,13 +144,37 @@ func plainErrors(mux *http.ServeMux) http.Handler {
 		probe := &statusOnly{header: http.Header{}}
 		h.ServeHTTP(probe, r)
 		if probe.status != http.StatusMethodNotAllowed {
-			fail(w, http.StatusNotFound, "not_found", "no such path")
+			fail(w, r, http.StatusNotFound, "not_found", "no such path")
 			return
 		}
 		allow := probe.header.Get("Allow")
 		w.Header().Set("Allow", allow)
-		fail(w, http.StatusMethodNotAllowed, "method_not_allowed", "expected "+allow)
+		fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "expected "+allow)
 	})
+}
+
+// unclean reports whether a path has elements that lead nowhere, or elsewhere. The mux would redirect to what it takes for
+// meant; here no path is another one.
+func unclean(p string) bool {
+	clean := path.Clean(p)
+	if strings.HasSuffix(p, "/") && clean != "/" {
+		clean += "/"
+	}
+	return clean != p
+}
+
+// failUnclean answers as for a file that is not there, where a file was asked for.
+func failUnclean(w http.ResponseWriter, r *http.Request) {
+	p := r.URL.EscapedPath()
+	code := "not_found"
+	switch {
+	case !strings.Contains(p, "/files/"):
+	case strings.HasPrefix(p, "/api/v1/skills/"):
+		code = string(catalog.SkillFileNotFound)
+	case strings.HasPrefix(p, "/api/v1/custom-skills/"):
+		code = string(catalog.FileNotFound)
+	}
+	fail(w, r, http.StatusNotFound, code, "no such path")
 }
 
 // statusOnly takes an answer's head and drops its body.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // errorBody is every answer that is not a success.
@@ -17,22 +18,47 @@ type errorDetail struct {
 	Message string `json:"message"`
 }
 
-func fail(w http.ResponseWriter, status int, code, message string) {
+// fail answers with an error. The skills API has its codes in capitals.
+func fail(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+	if skillsAPI(r) {
+		code = strings.ToUpper(code)
+	}
 	reply(w, status, errorBody{errorDetail{code, message}})
+}
+
+// data is the envelope of the skills API.
+type data[T any] struct {
+	Data T `json:"data"`
+}
+
+// give answers a request of the skills API.
+func give[T any](w http.ResponseWriter, status int, value T) error {
+	reply(w, status, data[T]{value})
+	return nil
+}
+
+// encoded is a JSON body: characters are what they are, HTML's too.
+func encoded(body any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(body)
+	return buf.Bytes(), err
 }
 
 // reply writes a JSON body, whole or not at all.
 func reply(w http.ResponseWriter, status int, body any) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(body); err != nil {
+	b, err := encoded(body)
+	if err != nil {
 		status = http.StatusInternalServerError
-		buf.Reset()
-		buf.WriteString(`{"error":{"code":"internal","message":"the answer cannot be written as JSON"}}` + "\n")
+		b = []byte(`{"error":{"code":"internal","message":"the answer cannot be written as JSON"}}` + "\n")
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(buf.Len()))
+	send(w, status, kindJSON, b)
+}
+
+func send(w http.ResponseWriter, status int, kind string, b []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(status)
-	_, _ = w.Write(buf.Bytes()) // the client has gone: nobody is left to tell
+	_, _ = w.Write(b) // the client has gone: nobody is left to tell
 }

@@ -275,7 +275,7 @@ func TestASkillThatLingersIsEnded(t *testing.T) {
 			if o.exit.Signal != tt.signal || o.result == nil {
 				t.Errorf("exit = %+v", o.exit)
 			}
-			if took := time.Since(began); took < tt.after || took > tt.after+5*time.Second {
+			if took := time.Since(began); took < tt.after || took > tt.after+20*time.Second {
 				t.Errorf("took %v, want %v", took, tt.after)
 			}
 		})
@@ -284,11 +284,11 @@ func TestASkillThatLingersIsEnded(t *testing.T) {
 
 func TestAGrandchildThatHoldsStdoutDoesNotHangTheRunner(t *testing.T) {
 	began := time.Now()
-	o := boot(t, `setsid sh -c 'touch $ROOT/up; sleep 4' & until [ -e $ROOT/up ]; do sleep 0.02; done; echo done`).play()
+	o := boot(t, `setsid sh -c 'touch $ROOT/up; sleep 25' & until [ -e $ROOT/up ]; do sleep 0.02; done; echo done`).play()
 	if string(o.result.Data) != `"done"` {
 		t.Errorf("data = %s", o.result.Data)
 	}
-	if took := time.Since(began); took < drainGrace || took > 3500*time.Millisecond {
+	if took := time.Since(began); took < drainGrace || took > 20*time.Second {
 		t.Errorf("took %v", took)
 	}
 }
@@ -341,7 +341,7 @@ func TestHangUpIsSeenWhileStdoutIsStuck(t *testing.T) {
 	began := time.Now()
 	c.stdin.Close()
 	c.exits(exitHangup)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("took %v", took)
 	}
 }
@@ -353,7 +353,7 @@ func TestTheRunnerGoesWithoutDone(t *testing.T) {
 	c.until(wall.TypeExit)
 	began := time.Now()
 	c.exits(exitComplete)
-	if took := time.Since(began); took < doneGrace-time.Second || took > doneGrace+5*time.Second {
+	if took := time.Since(began); took < doneGrace-time.Second || took > doneGrace+20*time.Second {
 		t.Errorf("took %v, want %v", took, doneGrace)
 	}
 }

@@ -57,6 +57,9 @@ func compose(all []*loaded, box Toolbox) []*Skill {
 func (c *composer) flatten(i int) {
 	s := c.done[i]
 	s.tools, s.toolkits = slices.Clone(s.loaded.tools), slices.Clone(s.loaded.toolkits)
+	if s.final {
+		return
+	}
 	tools, toolkits := named(s.tools), named(s.toolkits)
 	if cycle := c.cycle(i); cycle != nil {
 		s.included(CodeCycle, "includes: %s is a cycle", strings.Join(cycle, " → "))

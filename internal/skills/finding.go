@@ -50,6 +50,7 @@ const (
 	CodeNoSkill        = "SKILL_MD_MISSING"  // a folder without SKILL.md
 	CodeTooMany        = "TOO_MANY_FINDINGS" // the rest is left out
 	CodeUnreadableFile = "BUNDLE_UNREADABLE" // a file that cannot be read
+	CodeNoCode         = "CODE_NOT_ALLOWED"  // a custom skill whose principal may not bring code
 	codeStatusBlocked  = "STATUS_BLOCKED"    // its author blocked it
 	maxFindings        = 100                 // a bundle is hostile: so many and no more
 )
@@ -100,7 +101,7 @@ func (r *report) add(f Finding) {
 		r.findings = append(r.findings, f)
 	case len(r.findings) == maxFindings:
 		r.findings = append(r.findings, Finding{
-			Code: CodeTooMany, Severity: SeverityError, File: f.File, Message: "more findings than are listed",
+			Code: CodeTooMany, Severity: SeverityError, File: f.File, Message: "more findings than are listed", Line: f.Line, Column: f.Column,
 		})
 	}
 }

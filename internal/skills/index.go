@@ -34,19 +34,27 @@ func fold(name string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
 }
 
-func (x *index) find(name string) (*Skill, string) {
+// lookup returns the skill of a name, or nil.
+func (x *index) lookup(name string) *Skill {
 	if len(name) > maxWord {
-		return nil, ""
+		return nil
 	}
 	name = strings.TrimSpace(name)
 	if s := x.exact[name]; s != nil {
-		return s, ""
+		return s
 	}
 	if s := x.exact[strings.ToLower(name)]; s != nil {
-		return s, ""
+		return s
 	}
 	if same := x.folded[fold(name)]; len(same) == 1 {
-		return same[0], ""
+		return same[0]
+	}
+	return nil
+}
+
+func (x *index) find(name string) (*Skill, string) {
+	if s := x.lookup(name); s != nil || len(name) > maxWord {
+		return s, ""
 	}
 	var names []string
 	for _, s := range x.skills {
@@ -56,3 +64,6 @@ func (x *index) find(name string) (*Skill, string) {
 	}
 	return nil, closest(fold(name), names)
 }
+
+// Fold makes names equal by which a [Catalog] finds the same skill.
+func Fold(name string) string { return fold(name) }

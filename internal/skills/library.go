@@ -39,6 +39,7 @@ type Library struct {
 	watched atomic.Bool
 	scanned atomic.Int64 // unix nanoseconds of the last scan
 	index   atomic.Pointer[index]
+	version atomic.Uint64 // of index
 }
 
 var _ Catalog = (*Library)(nil)
@@ -81,6 +82,18 @@ func (l *Library) List() []*Skill {
 func (l *Library) Find(name string) (skill *Skill, suggestion string) {
 	l.catchUp()
 	return l.index.Load().find(name)
+}
+
+// Lookup is Find without a suggestion.
+func (l *Library) Lookup(name string) *Skill {
+	l.catchUp()
+	return l.index.Load().lookup(name)
+}
+
+// Version changes whenever a skill may have.
+func (l *Library) Version() uint64 {
+	l.catchUp()
+	return l.version.Load()
 }
 
 // Refresh looks at the disk now, and takes what is there as it is. After an error in one source its skills stay as they
@@ -162,4 +175,5 @@ func (l *Library) publish() {
 	}
 	l.published = published
 	l.index.Store(newIndex(composed))
+	l.version.Add(1)
 }

@@ -22,6 +22,7 @@ type loaded struct {
 
 	tools, toolkits []declaration
 	allowed         allowedTools
+	final           bool // composed already
 }
 
 // load reads the bundle in fsys. It always returns a skill: one that cannot be used is Blocked, and its findings say why.
@@ -98,6 +99,7 @@ func apply(sk *Skill, front frontmatter, s *sidecar, r *report) {
 	sk.Version = first(s.version, front.metadata["version"], defaultVersion)
 	sk.Triggers, sk.Tags = s.triggers, s.tags
 	sk.Category, sk.Icon = s.category, s.icon
+	sk.Examples, sk.InputModes, sk.OutputModes = s.examples, s.inputModes, s.outputModes
 	sk.Status = Status(first(s.status, string(Published)))
 	sk.Tools, sk.ToolNames = raws(s.tools), toolNames(s.tools)
 	sk.Toolkits, sk.ToolkitNames = raws(s.toolkits), toolNames(s.toolkits)

@@ -41,6 +41,9 @@ type sidecar struct {
 	includes       []string
 	includesAt     *node
 	metadata       map[string]any
+	examples       []any
+	inputModes     []string
+	outputModes    []string
 }
 
 // runSpec is the key run as it is written.
@@ -62,7 +65,7 @@ type runSpec struct {
 // readSidecar reads skill.yaml. What is wrong is reported, and the rest still counts.
 func readSidecar(text string, r *report) sidecar {
 	var s sidecar
-	root, err := parseYAML(strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n"))
+	root, err := parseYAML(strings.TrimPrefix(text, "\uFEFF"))
 	switch {
 	case err != nil:
 		r.at(fileSidecar, &node{line: err.line, column: err.column}, "", SeverityError, CodeYAML, "%s", err.message)
@@ -75,7 +78,6 @@ func readSidecar(text string, r *report) sidecar {
 
 // sidecarKeys is the table of skill.yaml: every key there is.
 func (d *decoder) sidecarKeys(s *sidecar) map[string]setter {
-	var ignored []string
 	return map[string]setter{
 		"version":         d.text(&s.version, 64),
 		"triggers":        d.texts(&s.triggers, maxEntries, maxWord),
@@ -99,9 +101,9 @@ func (d *decoder) sidecarKeys(s *sidecar) map[string]setter {
 		"writes":          d.bool(&s.writes),
 		"includes":        d.placed(&s.includesAt, d.texts(&s.includes, maxEntries, maxWord)),
 		"secrets":         d.checked(&s.secrets, secretName),
-		"examples":        d.examples(),
-		"input_modes":     d.texts(&ignored, maxEntries, maxWord),
-		"output_modes":    d.texts(&ignored, maxEntries, maxWord),
+		"examples":        d.examples(&s.examples),
+		"input_modes":     d.texts(&s.inputModes, maxEntries, maxWord),
+		"output_modes":    d.texts(&s.outputModes, maxEntries, maxWord),
 		"metadata":        d.mapping(&s.metadata),
 	}
 }
@@ -244,10 +246,9 @@ func (d *decoder) llm(dst **policies.LLM) setter {
 }
 
 // examples are prompts, or mappings such as {arguments: {...}}.
-func (d *decoder) examples() setter {
+func (d *decoder) examples(dst *[]any) setter {
 	return func(n *node, path string) {
-		var all []any
-		d.list(&all, maxEntries)(n, path)
+		d.list(dst, maxEntries)(n, path)
 		for i, it := range n.items {
 			if it.kind != stringKind && it.kind != mapKind {
 				d.wrongType(it, fmt.Sprintf("%s[%d]", path, i), "a string or a mapping")

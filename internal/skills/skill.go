@@ -31,6 +31,9 @@ type Skill struct {
 	Category     string
 	Tags         []string
 	Icon         string
+	Examples     []any    // prompts, or mappings such as {arguments: {...}}
+	InputModes   []string // media types, as declared
+	OutputModes  []string
 	Status       Status
 	BlockedWhy   string // why Status is Blocked: names the missing thing
 	Tools        []any  // as declared, with those of included skills behind its own

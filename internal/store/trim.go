@@ -32,6 +32,9 @@ func (s *Store) trim(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.repeat(ctx, dropSpent(now.Add(-spentKept))); err != nil {
+		return err
+	}
 	if s.keep.Calls > 0 {
 		if err := s.repeat(ctx, dropCalls(now.Add(-s.keep.Calls), always)); err != nil {
 			return err

@@ -27,6 +27,8 @@ type Server struct {
 	ReadOnly []string          // those that write nothing, whatever the server says, and the others do; nil: its hints decide
 	Timeout  time.Duration     // of one use of a tool; 0: 60s
 	Skills   []string          // those that may use it, * is any text; nil: all
+
+	Recommends []string // skills that say how to work with it
 }
 
 // BoxOptions is what a [Box] works with.

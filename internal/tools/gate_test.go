@@ -348,7 +348,7 @@ func TestAnotherPortIsClosed(t *testing.T) {
 func TestASkillThatIsGone(t *testing.T) {
 	b := newBench(t, Options{}, nil, "a", "tools: ['skill:b', time]\n", "b", "")
 	g := b.grant(b.ask("a"))
-	b.tools.opt.Skills = without{b.lib}
+	b.tools.opt.Shelf = skills.Open(without{b.lib})
 	if got := tell(g, "skill:b", ""); got != `skill_not_found: skill "b" not found` {
 		t.Errorf("got %s", got)
 	}

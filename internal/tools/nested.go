@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/clever"
@@ -19,15 +20,28 @@ import (
 type skillTool struct {
 	tools *Tools
 	name  string
+	who   a2e.Caller // whose call declares it: what it may not see or use, its skills may not either
 }
+
+// lookLimit bounds how long it takes to see what a caller may use.
+const lookLimit = 5 * time.Second
 
 // anything is the schema of a skill that states none.
 var anything = json.RawMessage(`{"type":"object"}`)
 
 func (t *skillTool) definition() (wall.ToolDef, error) {
-	skill, _ := t.tools.opt.Skills.Find(t.name)
-	if skill == nil || skill.Name != t.name {
+	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+	defer cancel()
+	view, err := t.tools.opt.Shelf.View(ctx, t.who)
+	if err != nil {
+		return wall.ToolDef{}, fmt.Errorf("activation of %s%s: which skills there are can't be read", skills.SkillTool, t.name)
+	}
+	skill, _ := view.Find(t.name)
+	switch {
+	case skill == nil || skill.Name != t.name:
 		return wall.ToolDef{}, &clever.ValueError{Err: fmt.Errorf("skill %q not found", t.name)}
+	case !view.Allows(skill):
+		return wall.ToolDef{}, &clever.PermissionError{Err: fmt.Errorf("skill %q is not in the allowed_skills list for this agent", t.name)}
 	}
 	def := wall.ToolDef{
 		Name: skills.SkillTool + t.name, Description: skill.Description, InputSchema: anything, Writes: skill.Policy.Writes,

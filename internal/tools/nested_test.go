@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/service"
+	"github.com/hotcell/hotcell/internal/skills"
 )
 
 func yield() { runtime.Gosched() }
@@ -170,3 +171,49 @@ func TestANestedCallKnowsWhyItEnds(t *testing.T) {
 		using.Wait()
 	}
 }
+
+// A skill calls what its caller may see and use, and is told of nothing else.
+func TestNestedCallsHaveTheCallersShelf(t *testing.T) {
+	b := newBench(t, Options{Calls: func(_ context.Context, _ a2e.Caller, req *a2e.CallRequest) *a2e.CallResponse {
+		return success(req, "ran")
+	}}, nil, "a", "tools: ['skill:b', 'skill:c']\n", "b", "", "c", "")
+	b.tools.opt.Shelf = shelf{b.lib}
+	g := b.grant(b.ask("a")) // ada's
+	for tool, want := range map[string]string{
+		"skill:b": `skill_not_found: skill "b" not found`,
+		"skill:c": `permission_denied: skill "c" is not in the allowed_skills list for this agent`,
+	} {
+		if got := tell(g, tool, ""); got != want {
+			t.Errorf("%s: got %s", tool, got)
+		}
+	}
+	if got := g.definitions(); len(got) != 0 {
+		t.Errorf("told: %v", got)
+	}
+	ask := b.ask("a")
+	ask.Who.Principal = "bob"
+	if got := tell(b.grant(ask), "skill:b", ""); got != `"ran"` {
+		t.Errorf("bob's: got %s", got)
+	}
+}
+
+// shelf hides b from ada, and her agent may not use c.
+type shelf struct{ skills.Catalog }
+
+func (s shelf) View(_ context.Context, who a2e.Caller) (skills.View, error) {
+	return view{s.Catalog, who.Principal == "ada"}, nil
+}
+
+type view struct {
+	skills.Catalog
+	ada bool
+}
+
+func (v view) Find(name string) (*skills.Skill, string) {
+	if v.ada && name == "b" {
+		return nil, ""
+	}
+	return v.Catalog.Find(name)
+}
+
+func (v view) Allows(s *skills.Skill) bool { return !v.ada || s.Name != "c" }

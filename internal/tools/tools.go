@@ -17,11 +17,12 @@ import (
 // Port is the name of the cell's port for tools.
 const Port = "tools"
 
-// Options is what [Tools] works with. Box and Skills are required; a zero value elsewhere means the default that its comment
-// names.
+// Options is what [Tools] works with. Box and Skills or Shelf are required; a zero value elsewhere means the default that its
+// comment names.
 type Options struct {
 	Box    *Box
 	Skills skills.Catalog
+	Shelf  skills.Shelf // what each caller sees and may use; nil: everybody all of Skills
 
 	// Calls runs a call that a skill makes, in a cell of its own, and returns its answer, never nil. The context names the
 	// skills around it ([service.Chain]) and ends with the calling skill's own call. Nil: no skill may call another.
@@ -46,6 +47,9 @@ var _ service.Service = (*Tools)(nil)
 func New(opt Options) *Tools {
 	if opt.Log == nil {
 		opt.Log = audit.Nobody
+	}
+	if opt.Shelf == nil {
+		opt.Shelf = skills.Open(opt.Skills)
 	}
 	for _, d := range []struct {
 		field *int
@@ -103,7 +107,7 @@ func (t *Tools) Grant(ask service.Ask) (service.Grant, error) {
 // knows.
 func (t *Tools) add(g *grant, name, key string) error {
 	if skill, ok := strings.CutPrefix(name, skills.SkillTool); ok && key == "tools" {
-		g.give(name, &skillTool{tools: t, name: skill})
+		g.give(name, &skillTool{tools: t, name: skill, who: g.ask.Who})
 		return nil
 	}
 	box := t.opt.Box

@@ -86,7 +86,7 @@ func TestAttachNeverAnswered(t *testing.T) {
 			if err := c.Start(ctx); !errors.Is(err, tt.want) {
 				t.Errorf("start: %v, want %v", err, tt.want)
 			}
-			if took := time.Since(begin); took > 2*time.Second {
+			if took := time.Since(begin); took > 20*time.Second {
 				t.Errorf("start took %v", took)
 			}
 			if err := <-closed; err != io.EOF {
@@ -302,7 +302,7 @@ func TestKillBlocks(t *testing.T) {
 		if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if took := time.Since(begin); took > time.Second {
+		if took := time.Since(begin); took > 20*time.Second {
 			t.Errorf("%s took %v", name, took)
 		}
 		cancel()

@@ -113,8 +113,10 @@ func parentOf(pid int) int {
 }
 
 // statOf reads what the kernel tells of a process behind its name: state, parent, and on the 20th place the time of birth.
-func statOf(pid int) []string {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+func statOf(pid int) []string { return statIn(fmt.Sprintf("/proc/%d/stat", pid)) }
+
+func statIn(path string) []string {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}

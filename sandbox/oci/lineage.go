@@ -13,17 +13,28 @@ import (
 // reapTime is how long processes that were killed may take until they can be taken off the kernel's list.
 const reapTime = 2 * time.Second
 
+// haltTime bounds how long processes are waited for to stop.
+const haltTime = 200 * time.Millisecond
+
 // killLineage kills a runtime that is our child, and all that it has started, and returns the latter. A runtime that dies
 // alone leaves the stages of a cell that is half made: they become our children, whom nobody waits for. All are stopped
-// first, so that none starts another meanwhile.
+// first, so that none starts another meanwhile. A signal to stop comes to the threads of a process one after the other, and
+// a thread that it has not reached may still start something: so the last look is one that begins when all have stopped.
 func killLineage(runtime int) (descendants []process) {
 	seen := map[int]process{}
-	for again := true; again; {
-		again = false
+	deadline := time.Now().Add(haltTime)
+	for {
+		halted, more := len(seen) > 0, false
+		for pid := range seen {
+			halted = halted && stands(pid)
+		}
 		for _, p := range lineageOf(runtime) {
 			if _, known := seen[p.pid]; !known && send(p, unix.SIGSTOP) {
-				seen[p.pid], again = p, true
+				seen[p.pid], more = p, true
 			}
+		}
+		if !more && (halted || len(seen) == 0 || time.Now().After(deadline)) {
+			break
 		}
 	}
 	for pid, p := range seen {
@@ -33,6 +44,23 @@ func killLineage(runtime int) (descendants []process) {
 		}
 	}
 	return descendants
+}
+
+// stands reports whether a process starts no others any more: it is dead, its stop has reached all of its threads, or each
+// of them waits within the kernel, as one does for the child that it has just started.
+func stands(pid int) bool {
+	stats, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")
+	for _, path := range stats {
+		f := statIn(path)
+		switch {
+		case f == nil: // this thread has ended
+		case f[0] == "T" || f[0] == "t":
+			return true
+		case f[0] != "D" && f[0] != "Z" && f[0] != "X":
+			return false
+		}
+	}
+	return true
 }
 
 // lineageOf returns a process and all that descend from it, the dead included.

@@ -45,7 +45,14 @@ func (r *real) givenUp(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	testutil.Poll(t, 5*time.Second, func() bool {
-		return !slices.ContainsFunc(deadChildren(), func(pid int) bool { return !slices.Contains(before, pid) })
-	})
+	left := func() []int {
+		return slices.DeleteFunc(deadChildren(), func(pid int) bool { return slices.Contains(before, pid) })
+	}
+	defer func() {
+		for _, pid := range left() {
+			stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			t.Logf("left: %s", stat)
+		}
+	}()
+	testutil.Poll(t, 5*time.Second, func() bool { return len(left()) == 0 })
 }

@@ -1,0 +1,57 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+
+	"github.com/hotcell/hotcell/internal/a2ehost"
+	"github.com/hotcell/hotcell/internal/host"
+	"github.com/hotcell/hotcell/internal/rest"
+)
+
+// socketMode lets the owner and the group connect.
+const socketMode = 0o660
+
+// ServeStdio speaks A2E on a pair of streams: one JSON message a line. It returns once r has ended, or a peer asked for the
+// end, and every call has been answered; ctx cancels them. Whoever is there is this program's own user: nobody is
+// authenticated. R and w stay the caller's to close.
+func (h *Host) ServeStdio(ctx context.Context, r io.Reader, w io.Writer) error {
+	return h.stdio.Serve(ctx, r, w)
+}
+
+// ServeSocket speaks A2E on a unix socket, which it makes, until ctx ends, which cancels the calls. Callers are
+// authenticated as the configuration's auth says.
+func (h *Host) ServeSocket(ctx context.Context, path string) error {
+	ln, err := a2ehost.Listen(path, socketMode)
+	if err != nil {
+		return err
+	}
+	return h.socket.ServeSocket(ctx, ln)
+}
+
+// Handler is the daemon's HTTP: the doors that speak it, below the paths that they have there. It checks Host, Origin and the
+// content type of writes, and who calls, as the configuration says.
+func (h *Host) Handler() http.Handler {
+	return rest.New(rest.Options{
+		Control: h.sys.Supervisor, Auth: h.sys.Auth, Hosts: host.HostNames(h.cfg), Metrics: h.sys.Metrics, Log: h.log, Version: h.version,
+		Ready: func(ctx context.Context) error {
+			if err := h.sys.Journalled(); err != nil {
+				return err
+			}
+			return h.sys.Probe(ctx)
+		},
+	})
+}
+
+// ServeHTTPOn answers requests on a listener with [Host.Handler], within the daemon's bounds of time and size, until ctx ends.
+// It closes ln.
+func (h *Host) ServeHTTPOn(ctx context.Context, ln net.Listener) error {
+	addr, ok := ln.Addr().(*net.TCPAddr)
+	if ok && !addr.IP.IsLoopback() && h.cfg.Auth.Mode == "none" {
+		return errors.Join(errors.New("embed: auth.mode is none: expected a listener on loopback, or a mode that knows who calls"), ln.Close())
+	}
+	return rest.Serve(ctx, ln, h.Handler(), h.log)
+}

@@ -1,0 +1,45 @@
+package executor
+
+import "github.com/hotcell/hotcell/internal/a2e"
+
+// A program that has a supervisor of its own may serve skills in its own process: it implements [Plugin] in these words and
+// names it in [Config].
+type (
+	// Plugin serves skills in this process: S1's SkillPlugin.
+	Plugin = a2e.Plugin
+	// SkillDefinition is a skill's manifest. Name, description and input_schema are what callers need most.
+	SkillDefinition = a2e.Definition
+	// Execution is one call of a plugin's skill. Numbers in its arguments may be json.Number.
+	Execution = a2e.Execution
+	// SkillResult is what a skill gives.
+	SkillResult = a2e.Result
+	// Caller is who calls.
+	Caller = a2e.Caller
+	// LLMConfig names a model and its provider.
+	LLMConfig = a2e.LLMConfig
+	// SkillError is a failure with a code.
+	SkillError = a2e.Error
+	// ErrorCode is one of the eleven codes of a failure.
+	ErrorCode = a2e.Code
+)
+
+// The codes that a plugin has a use for.
+const (
+	CodeSkillError      = a2e.SkillError
+	CodeRuntimeError    = a2e.RuntimeError
+	CodeSchemaViolation = a2e.SchemaViolation
+	CodeUnauthorized    = a2e.Unauthorized
+)
+
+// The kinds of events.
+const (
+	EventProgress = a2e.KindProgress
+	EventArtifact = a2e.KindArtifact
+	EventLog      = a2e.KindLog
+	EventStatus   = a2e.KindStatus
+)
+
+// Errorf makes a [SkillError].
+func Errorf(code ErrorCode, format string, args ...any) *SkillError {
+	return a2e.Errorf(code, format, args...)
+}

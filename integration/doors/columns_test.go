@@ -1,0 +1,8 @@
+package doors
+
+import "slices"
+
+// doorsOf are the columns of the table.
+func doorsOf() []door {
+	return slices.Concat(a2eDoors(), restDoors())
+}

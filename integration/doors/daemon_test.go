@@ -1,0 +1,206 @@
+package doors
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/instance"
+	"github.com/hotcell/hotcell/internal/testutil"
+)
+
+// daemon is a running `hotcell serve` with the skills of the catalogue.
+type daemon struct {
+	bin, dir    string
+	socket, url string
+	env         []string
+	http        *http.Client
+}
+
+// start runs a daemon until the test's end.
+func start(t *testing.T) *daemon {
+	t.Helper()
+	testutil.Require(t, "docker")
+	testutil.Require(t, "image-python")
+	if built, _ := filepath.Glob("../../cmd/hotcell/embed/hotcell-runner-*"); len(built) == 0 {
+		t.Fatal("no runner is built: run 'make build' first")
+	}
+	d := &daemon{bin: testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell"), dir: t.TempDir()}
+	d.socket = filepath.Join(d.dir, "s")
+	d.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}}
+	d.env = append(os.Environ(), "HOTCELL_SKILLS="+folders(t, d.dir), "HOTCELL__POLICY__IMAGES__PULL=never", "HOTCELL__DATA_DIR="+filepath.Join(d.dir, "data"))
+	cmd := exec.Command(d.bin, "serve", "--socket", d.socket, "--listen", "127.0.0.1:0")
+	cmd.Dir, cmd.Env = d.dir, d.env
+	var said bytes.Buffer
+	ready, ended := make(chan string, 1), make(chan struct{})
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(pipe); lines.Scan(); {
+			said.WriteString(lines.Text() + "\n")
+			if _, rest, ok := strings.Cut(lines.Text(), "ready: "); ok {
+				at, _, _ := strings.Cut(rest, " ")
+				ready <- at
+			}
+		}
+	})
+	t.Cleanup(func() {
+		own := d.instances(t)
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		kill := time.AfterFunc(90*time.Second, func() { _ = cmd.Process.Kill() })
+		defer kill.Stop()
+		reading.Wait()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the daemon ended with %v", err)
+		}
+		for _, id := range own {
+			if left := leftovers(id); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		}
+		if t.Failed() {
+			t.Logf("the daemon said: %s", said.String())
+		}
+	})
+	select {
+	case d.url = <-ready:
+	case <-ended:
+		t.Fatalf("the daemon did not start: %s", said.String())
+	case <-time.After(time.Minute):
+		t.Fatal("the daemon is not ready after a minute")
+	}
+	return d
+}
+
+// instances are the supervisors of the daemon's data folder.
+func (d *daemon) instances(t *testing.T) (ids []string) {
+	t.Helper()
+	all, err := instance.List(filepath.Join(d.dir, "data", "instances"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, i := range all {
+		ids = append(ids, i.Instance)
+	}
+	return ids
+}
+
+// ask makes a request of the daemon's control surface.
+func (d *daemon) ask(ctx context.Context, method, path string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, d.url+path, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := d.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return err
+	case resp.StatusCode/100 != 2:
+		return fmt.Errorf("%s %s: %s %s", method, path, resp.Status, body)
+	case into == nil:
+		return nil
+	}
+	return json.Unmarshal(body, into)
+}
+
+func (d *daemon) cancel(ctx context.Context, id string) error {
+	return d.ask(ctx, http.MethodDelete, "/v1/calls/"+url.PathEscape(id), nil)
+}
+
+// ended waits for the end of a call that nobody listens to any more, and returns what the journal says of it.
+func (d *daemon) ended(ctx context.Context, id string) (outcome, error) {
+	for {
+		var shown struct{ Call control.Call }
+		if err := d.ask(ctx, http.MethodGet, "/v1/calls/"+url.PathEscape(id), &shown); err != nil {
+			return outcome{}, err
+		}
+		if shown.Call.State.Terminal() {
+			return outcome{Code: string(shown.Call.Code), Reason: shown.Call.Reason}, nil
+		}
+		if err := pause(ctx); err != nil {
+			return outcome{}, err
+		}
+	}
+}
+
+// running waits until a call runs.
+func (d *daemon) running(ctx context.Context, id string) error {
+	for {
+		var shown struct{ Call control.Call }
+		err := d.ask(ctx, http.MethodGet, "/v1/calls/"+url.PathEscape(id), &shown)
+		switch {
+		case err == nil && shown.Call.State.Terminal():
+			return fmt.Errorf("the call ended as %s", shown.Call.State)
+		case err == nil && shown.Call.State == control.Running && shown.Call.Events > 0:
+			return nil
+		}
+		if err := pause(ctx); err != nil {
+			return errors.Join(err)
+		}
+	}
+}
+
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(20 * time.Millisecond):
+		return nil
+	}
+}
+
+// fetched is the digest of each artifact of a call, as the REST door gives them.
+func (d *daemon) fetched(ctx context.Context, id string) (map[string]string, error) {
+	var list struct{ Artifacts []struct{ Name string } }
+	base := "/v1/calls/" + url.PathEscape(id) + "/artifacts"
+	if err := d.ask(ctx, http.MethodGet, base, &list); err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, a := range list.Artifacts {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url+base+"/"+url.PathEscape(a.Name), nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := d.http.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.New()
+		_, err = io.Copy(sum, resp.Body)
+		if err = errors.Join(err, resp.Body.Close()); err != nil || resp.StatusCode != http.StatusOK {
+			return nil, errors.Join(err, fmt.Errorf("artifact %q: %s", a.Name, resp.Status))
+		}
+		files[a.Name] = hex.EncodeToString(sum.Sum(nil))
+	}
+	return files, nil
+}

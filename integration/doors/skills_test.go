@@ -1,0 +1,89 @@
+package doors
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/hotcell/hotcell/integration/rig"
+)
+
+// The skills of the catalogue. Their cells wait for the next call, so that a call through each door takes no time to speak of.
+const (
+	lib = `import json, os, sys, time
+request = json.loads(sys.stdin.readline())
+args = request["arguments"]
+def say(pct, message):
+    print(json.dumps({"type": "skill/event", "kind": "progress", "data": {"pct": pct, "message": message}}), flush=True)
+def give(**result):
+    print(json.dumps({"type": "skill/result", **result}), flush=True)
+`
+	echoSkill   = lib + "give(success=True, data=args, summary='echoed')\n"
+	talkSkill   = lib + "for pct, word in (10, 'one'), (50, 'zwei ü'), (90, '三 🚀'):\n    say(pct, word)\ngive(success=True, data='said')\n"
+	failSkill   = lib + "give(success=False, error='it is broken', error_code='E_BROKEN', retryable=False)\n"
+	exitSkill   = lib + "print('no luck', file=sys.stderr)\nsys.exit(3)\n"
+	napSkill    = lib + "say(1, 'asleep')\ntime.sleep(600)\n"
+	greedySkill = "b = bytearray()\nwhile True: b += b'x' * (1 << 20)\n"
+	dieSkill    = lib + "import signal\nos.kill(os.getpid(), signal.SIGSEGV)\n"
+	inputsSkill = lib + "found = {}\nfor at, _, names in os.walk('/workspace/in'):\n    for name in names:\n        path = os.path.join(at, name)\n" +
+		"        found[os.path.relpath(path, '/workspace/in')] = os.path.getsize(path)\ngive(success=True, data=found)\n"
+	filesSkill = lib + `os.makedirs("/out/sub")
+with open("/out/big.bin", "wb") as f:
+    f.write((bytes(range(251)) * 20889)[:5 << 20])
+with open("/out/sub/ü.txt", "w") as f:
+    f.write("grüße")
+give(success=True, data="written")
+`
+)
+
+const (
+	small = "limits: {memory: 48Mi, cpu: '1'}\n"
+	ready = small + "run: {prestart: true}\n"
+	typed = ready + "input_schema: {type: object, properties: {n: {type: integer}, text: {type: string}}, required: [text]}\n"
+)
+
+// folders writes the skills, and returns their folder.
+func folders(t *testing.T, dir string) string {
+	t.Helper()
+	root := filepath.Join(dir, "skills")
+	for name, skill := range map[string]struct{ yaml, script string }{
+		"echo":        {typed, echoSkill},
+		"talk":        {ready, talkSkill},
+		"fail":        {ready, failSkill},
+		"exit":        {ready, exitSkill},
+		"nap":         {ready, napSkill},
+		"nap-briefly": {ready + "timeout_seconds: 1\n", napSkill},
+		"greedy":      {small, greedySkill},
+		"die":         {ready, dieSkill},
+		"files":       {ready, filesSkill},
+		"inputs":      {small, inputsSkill},
+		"nowhere":     {"run: {image: 'hotcell/not-there:1'}\n", echoSkill},
+	} {
+		for path, file := range rig.PythonSkill(name, skill.yaml, skill.script) {
+			at := filepath.Join(root, filepath.FromSlash(path))
+			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(at, file.Data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return root
+}
+
+// artifacts are the digests of what the skill files leaves.
+func artifacts() map[string]string {
+	big := make([]byte, 5<<20)
+	for i := range big {
+		big[i] = byte(i % 251)
+	}
+	return map[string]string{"big.bin": digest(big), "sub/ü.txt": digest([]byte("grüße"))}
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

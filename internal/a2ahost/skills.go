@@ -1,0 +1,301 @@
+package a2ahost
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/catalog"
+)
+
+const (
+	mediaJSON = "application/json"
+	mediaText = "text/plain"
+)
+
+// catalogue is the skill that lists the others. It is always there: a card has at least one skill.
+const catalogue = "skill-catalog"
+
+// mostViews bounds the callers whose skills are remembered.
+const mostViews = 64
+
+// skill is what this door knows of a skill.
+type skill struct {
+	catalog.Entry
+	id      string
+	in, out []string // media types
+	input   shape
+	output  shape
+	local   bool // answered by this door itself
+}
+
+// shelf is the skills that one caller may use, by name.
+type shelf struct {
+	list []*skill
+	byID map[string]*skill
+}
+
+// views remembers shelves as long as the catalogue does not change.
+type views struct {
+	mu      sync.Mutex
+	version uint64
+	byWhom  map[string]*shelf
+}
+
+// shelf returns what a caller may use.
+func (h *Host) shelf(ctx context.Context, who a2e.Caller) (*shelf, error) {
+	version, whom := h.skills.Version(), whose(who)
+	h.views.mu.Lock()
+	known := h.views.byWhom[whom]
+	if h.views.version != version {
+		known = nil
+	}
+	h.views.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	entries, err := h.skills.Callable(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	s := newShelf(entries)
+	h.views.mu.Lock()
+	defer h.views.mu.Unlock()
+	if h.views.version != version || len(h.views.byWhom) >= mostViews {
+		h.views.version, h.views.byWhom = version, nil
+	}
+	if h.views.byWhom == nil {
+		h.views.byWhom = map[string]*shelf{}
+	}
+	h.views.byWhom[whom] = s
+	return s, nil
+}
+
+// whose tells callers apart who may see different skills.
+func whose(who a2e.Caller) string {
+	b, _ := json.Marshal([]any{who.Principal, who.Agent, who.Groups, who.Admin}) // maps are written in order
+	return string(b)
+}
+
+func newShelf(entries []catalog.Entry) *shelf {
+	s := &shelf{byID: map[string]*skill{}}
+	for _, e := range entries {
+		if s.byID[e.Definition.Name] == nil && e.Definition.Status == a2e.StatusPublished {
+			s.add(newSkill(e))
+		}
+	}
+	if s.byID[catalogue] == nil {
+		own := newSkill(ownCatalogue())
+		own.local = true
+		s.add(own)
+	}
+	slices.SortFunc(s.list, func(a, b *skill) int { return strings.Compare(a.id, b.id) })
+	return s
+}
+
+func (s *shelf) add(one *skill) {
+	s.list = append(s.list, one)
+	s.byID[one.id] = one
+}
+
+// find returns the skill of that name, however it is spelt (protocols decision 19), or nil.
+func (s *shelf) find(name string) *skill {
+	if one := s.byID[name]; one != nil {
+		return one
+	}
+	name = strings.ToLower(strings.TrimSpace(name))
+	if one := s.byID[name]; one != nil {
+		return one
+	}
+	return s.byID[strings.ReplaceAll(name, "_", "-")]
+}
+
+// tools are the skills of the host that serve skills, and that nobody means who names none.
+var tools = []string{catalogue, "skill", "manage_skill"}
+
+// only returns the one skill that there is, or nil.
+func (s *shelf) only() *skill {
+	var only *skill
+	for _, one := range s.list {
+		if slices.Contains(tools, one.id) {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = one
+	}
+	return only
+}
+
+// triggered returns the skill whose trigger is in a text; of several triggers the longest one counts. Nil where none is, or
+// where two skills claim the same.
+func (s *shelf) triggered(text string) *skill {
+	text = strings.ToLower(text)
+	var best *skill
+	longest := 0
+	for _, one := range s.list {
+		for _, t := range one.Definition.Triggers {
+			t = strings.ToLower(strings.TrimSpace(t))
+			if t == "" || len(t) < longest || !strings.Contains(text, t) {
+				continue
+			}
+			switch {
+			case len(t) > longest:
+				best, longest = one, len(t)
+			case best != one:
+				best = nil
+			}
+		}
+	}
+	return best
+}
+
+// newSkill works out a skill's media types: those that it declares, or by its schemas (protocols decision 27).
+func newSkill(e catalog.Entry) *skill {
+	s := &skill{Entry: e, id: e.Definition.Name, input: shapeOf(e.Definition.InputSchema), output: shapeOf(e.Definition.OutputSchema)}
+	s.in, s.out = modes(e.InputModes, s.input), modes(e.OutputModes, s.output)
+	return s
+}
+
+func modes(declared []string, by shape) []string {
+	var out []string
+	for _, m := range declared {
+		if m = strings.ToLower(strings.TrimSpace(m)); m != "" && !slices.Contains(out, m) {
+			out = append(out, m)
+		}
+	}
+	switch {
+	case len(out) > 0:
+		return out
+	case by.open || by.text != "":
+		return []string{mediaJSON, mediaText}
+	}
+	return []string{mediaJSON}
+}
+
+// shape is what is read of a schema.
+type shape struct {
+	open  bool              // anything goes
+	names []string          // of the properties, sorted
+	text  string            // the one property that takes plain text; "": none
+	files map[string]string // properties that take a file: its content in base64, or its address
+}
+
+// The forms in which a property takes a file.
+const (
+	fileBytes   = "raw"
+	fileAddress = "url"
+)
+
+func shapeOf(schema json.RawMessage) shape {
+	var s struct {
+		Type       any                        `json:"type"`
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+		More       any                        `json:"additionalProperties"`
+	}
+	if json.Unmarshal(schema, &s) != nil || s.Type == nil && len(s.Properties) == 0 {
+		return shape{open: true}
+	}
+	if s.Type == "string" {
+		return shape{text: "."} // of a result that is a text itself
+	}
+	out := shape{open: len(s.Properties) == 0 && s.Type == "object" && s.More != false, names: slices.Sorted(maps.Keys(s.Properties))}
+	var texts, needed []string
+	for _, name := range out.names {
+		var p struct {
+			Type     any    `json:"type"`
+			Format   string `json:"format"`
+			Encoding string `json:"contentEncoding"`
+		}
+		_ = json.Unmarshal(s.Properties[name], &p) // of another form: no text
+		switch {
+		case p.Type != "string":
+		case p.Encoding == "base64" || p.Format == "byte":
+			out.file(name, fileBytes)
+		case p.Format == "uri":
+			out.file(name, fileAddress)
+		default:
+			texts = append(texts, name)
+			if slices.Contains(s.Required, name) {
+				needed = append(needed, name)
+			}
+		}
+	}
+	switch {
+	case len(texts) == 1:
+		out.text = texts[0]
+	case len(needed) == 1:
+		out.text = needed[0]
+	}
+	return out
+}
+
+func (s *shape) file(name, form string) {
+	if s.files == nil {
+		s.files = map[string]string{}
+	}
+	s.files[name] = form
+}
+
+// matches reports whether a media type is one of a list, in which the ones may be "*/*" or "text/*".
+func matches(media string, list []string) bool {
+	media = strings.ToLower(media)
+	major, _, _ := strings.Cut(media, "/")
+	return slices.ContainsFunc(list, func(m string) bool {
+		m, _, _ = strings.Cut(strings.ToLower(m), ";")
+		m = strings.TrimSpace(m)
+		return m == media || m == "*/*" || m == "*" || m == major+"/*"
+	})
+}
+
+// ownCatalogue stands in for the skill that lists the others, where the host has none.
+func ownCatalogue() catalog.Entry {
+	return catalog.Entry{
+		Definition: a2e.Definition{
+			Name: catalogue, Version: "1.0.0", Status: a2e.StatusPublished, Source: "system",
+			Description: "Lists the skills that can be called here, with what they take.", Tags: []string{"skills"},
+			InputSchema:  json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
+			OutputSchema: json.RawMessage(`{"type":"object","properties":{"skills":{"type":"array"}},"required":["skills"]}`),
+		},
+		ReadOnly: true, Hosted: true, Shared: true,
+	}
+}
+
+// answer is what the own catalogue says.
+func (s *shelf) answer() map[string]any {
+	rows := []map[string]any{}
+	for _, one := range s.list {
+		row := map[string]any{"name": one.id, "description": one.Definition.Description}
+		if len(one.Definition.InputSchema) > 0 {
+			row["input_schema"] = one.Definition.InputSchema
+		}
+		rows = append(rows, row)
+	}
+	return map[string]any{"skills": rows}
+}
+
+// words lists the skills for a reader.
+func (s *shelf) words() string {
+	var b strings.Builder
+	b.WriteString(whichSkill)
+	for i, one := range s.list {
+		if i == mostNamed {
+			fmt.Fprintf(&b, "\n... and %d more: call %s", len(s.list)-i, catalogue)
+			break
+		}
+		fmt.Fprintf(&b, "\n%s: %s", one.id, clip(strings.Join(strings.Fields(one.Definition.Description), " "), 80))
+	}
+	return b.String()
+}
+
+const (
+	mostNamed  = 50 // skills in a question
+	whichSkill = "Which skill? Send its name as the text, or as metadata.skill_id, to this task."
+)

@@ -1,0 +1,359 @@
+package a2ahost
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/control"
+)
+
+// Bounds of what is read to put a task together.
+const (
+	mostInTask  = 48 << 20 // bytes of artifacts
+	mostInEvent = 4 << 20  // bytes of artifacts in the first event of a stream; more follow as updates
+	slice       = 1 << 20  // bytes of an update that repeats an artifact
+	lag         = 20 * time.Millisecond
+	mostLag     = 2 * time.Second // that the journal is behind
+	remotely    = 250 * time.Millisecond
+	cancelling  = 10 * time.Second // until a cancelled task has ended
+)
+
+// own is the control over a caller's own calls. Admins are no exception: tasks are whose they are.
+func (h *Host) own(who a2e.Caller) control.Control { return h.control.Of(who.Principal) }
+
+// locate finds a task, and its live part where it is in flight here. What does not exist and what is somebody else's is one.
+func (h *Host) locate(ctx context.Context, who a2e.Caller, task string) (*record, *task, error) {
+	id, ok := parseTask(task)
+	if !ok {
+		return nil, nil, notFound(task)
+	}
+	if t := h.inFlight(who, id); t != nil {
+		r, err := h.shown(ctx, who, id, t.question)
+		if r == nil && err == nil {
+			r = t.submitted()
+		}
+		return r, t, err
+	}
+	if r, err := h.shown(ctx, who, id, false); r != nil || err != nil {
+		return r, nil, err
+	}
+	if r := h.memory.settled(who.Principal, id.task); r != nil {
+		return r, nil, nil
+	}
+	if r, err := h.shown(ctx, who, id, true); r != nil || err != nil {
+		return r, nil, err
+	}
+	return nil, nil, notFound(task)
+}
+
+func (h *Host) inFlight(who a2e.Caller, id identity) *task {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.live[id.task]; t != nil && t.who.Principal == who.Principal {
+		return t
+	}
+	return nil
+}
+
+// shown returns the record of a task's call, or of its question's, nil where there is none.
+func (h *Host) shown(ctx context.Context, who a2e.Caller, id identity, question bool) (*record, error) {
+	request := id.task
+	if question {
+		request = id.question()
+	}
+	call, answer, err := h.own(who).Show(ctx, request)
+	switch {
+	case errors.Is(err, control.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case call.ReqID != request || call.Door != door:
+		return nil, nil
+	}
+	return &record{id: id, question: question, call: call, answer: answer}, nil
+}
+
+// pieces reads what a task's skill said, up to an event, or as much as there is where that is -1.
+func (h *Host) pieces(ctx context.Context, who a2e.Caller, r *record, upto int) (*pieces, error) {
+	p, tell := &pieces{}, newTeller(r.id)
+	if r.call.ID == "" {
+		return p, nil
+	}
+	for patience := mostLag; p.bytes <= mostInTask; {
+		events, err := h.own(who).Events(ctx, r.call.ID, p.next)
+		if err != nil && !errors.Is(err, control.ErrNotFound) {
+			return nil, err
+		}
+		for _, ev := range events {
+			if upto >= 0 && ev.Seq > upto {
+				return p, nil
+			}
+			p.gap = p.gap || ev.Seq != p.next
+			p.next = ev.Seq + 1
+			p.take(tell.tell(&ev))
+		}
+		switch {
+		case len(events) > 0:
+		case p.next > upto:
+			return p, nil
+		case patience <= 0:
+			p.gap = true
+			return p, nil
+		default:
+			patience -= lag
+			if err := pause(ctx, lag); err != nil {
+				return nil, err
+			}
+		}
+	}
+	p.gap = true
+	return p, nil
+}
+
+// lately returns the last event of a call that ended a moment ago, for which the journal is worth waiting, else -1.
+func lately(c control.Call) int {
+	if !c.Ended.IsZero() && time.Since(c.Ended) < mostLag {
+		return c.Events - 1
+	}
+	return -1
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// getTask is GetTask.
+func (h *Host) getTask(ctx context.Context, who a2e.Caller, p *taskParams) (*a2a.Task, error) {
+	if err := checkTask(p); err != nil {
+		return nil, err
+	}
+	r, _, err := h.locate(ctx, who, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	return h.whole(ctx, who, r, p.HistoryLength)
+}
+
+func checkTask(p *taskParams) error {
+	if p.ID == "" {
+		return invalid("id", "the id of a task is required")
+	}
+	return checkHistory("historyLength", p.HistoryLength)
+}
+
+// whole is a task with everything that is kept of it.
+func (h *Host) whole(ctx context.Context, who a2e.Caller, r *record, length *int) (*a2a.Task, error) {
+	p, err := h.pieces(ctx, who, r, lately(r.call))
+	if err != nil {
+		return nil, err
+	}
+	return r.task(p, h.memory.history(who.Principal, r.id), length), nil
+}
+
+// cancelTask is CancelTask. It waits a while for the task's end.
+func (h *Host) cancelTask(ctx context.Context, who a2e.Caller, p *taskParams) (*a2a.Task, error) {
+	if err := checkTask(p); err != nil {
+		return nil, err
+	}
+	r, t, err := h.locate(ctx, who, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case r.state().Terminal():
+		return nil, faultf(a2a.ErrTaskNotCancelable, "the task has ended").of(p.ID)
+	case t != nil:
+		t.cancel()
+		wait, stop := context.WithTimeout(ctx, cancelling)
+		defer stop()
+		select {
+		case <-t.done:
+			return h.whole(ctx, who, t.end, nil)
+		case <-wait.Done():
+		}
+	case r.question && r.call.State.Terminal():
+		return h.withdraw(ctx, who, r)
+	default:
+		err := h.own(who).Cancel(ctx, r.call.ID)
+		switch {
+		case errors.Is(err, control.ErrEnded):
+			return nil, faultf(a2a.ErrTaskNotCancelable, "the task has ended").of(p.ID)
+		case errors.Is(err, control.ErrElsewhere):
+			return nil, faultf(a2a.ErrTaskNotCancelable, "the task runs in another hotcell process").of(p.ID)
+		case err != nil:
+			return nil, err
+		}
+	}
+	if r, _, err = h.locate(ctx, who, p.ID); err != nil {
+		return nil, err
+	}
+	return h.whole(ctx, who, r, nil)
+}
+
+// withdraw cancels a question. It is put on record as a call that was cancelled before it began; where that can't be, it
+// is remembered.
+func (h *Host) withdraw(ctx context.Context, who a2e.Caller, r *record) (*a2a.Task, error) {
+	gone, cancel := context.WithCancel(h.life)
+	cancel()
+	t, s, err := h.begin(who, r.id, false, r.call.Skill, func(_ context.Context, _ a2e.EventWriter) *a2e.CallResponse {
+		req := &a2e.CallRequest{
+			Header: a2e.Header{Type: a2e.TypeCallRequest, ID: r.id.task, Version: a2e.Version, TS: a2e.Now()},
+			Name:   r.call.Skill, Arguments: map[string]any{},
+		}
+		if r.call.ID != "" {
+			if answer := h.handler.Call(gone, who, req, nil); answer.Error != nil && answer.Error.Reason() == a2e.ReasonCancelled {
+				return answer
+			}
+		}
+		return a2e.Failure(req.ID, req.Name, a2e.Errorf(a2e.RuntimeError, "cancelled by the caller").Because(a2e.ReasonCancelled), 0)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := t.follow(ctx, s, func(a2a.Event) error { return nil }); err != nil {
+		return nil, err
+	}
+	return t.end.task(nil, h.memory.history(who.Principal, r.id), nil), nil
+}
+
+// subscribe is SubscribeToTask.
+func (h *Host) subscribe(ctx context.Context, who a2e.Caller, p *taskParams, emit func(a2a.Event) error) error {
+	if err := checkTask(p); err != nil {
+		return err
+	}
+	r, t, err := h.locate(ctx, who, p.ID)
+	if err != nil {
+		return err
+	}
+	if r.state().Terminal() {
+		return faultf(a2a.ErrUnsupportedOperation, "the task has ended: there is nothing to subscribe to").of(p.ID)
+	}
+	if t == nil {
+		return h.watch(ctx, who, r, emit)
+	}
+	s, seq, ok := t.join()
+	if !ok {
+		return faultf(a2a.ErrUnsupportedOperation, "the task has ended: there is nothing to subscribe to").of(p.ID)
+	}
+	if seq >= 0 && r.call.ID == "" { // it has a call by now
+		if r, err = h.again(ctx, who, r); err != nil {
+			t.leave(s)
+			return err
+		}
+	}
+	if err := h.opening(ctx, who, r, seq, emit); err != nil {
+		t.leave(s)
+		return err
+	}
+	return t.follow(ctx, s, emit)
+}
+
+func (h *Host) again(ctx context.Context, who a2e.Caller, r *record) (*record, error) {
+	newer, err := h.shown(ctx, who, r.id, r.question)
+	if newer == nil {
+		return r, err
+	}
+	return newer, err
+}
+
+// opening is how a stream begins that joins late: the task as it stands after an event. Artifacts that are too large for
+// one event follow in pieces.
+func (h *Host) opening(ctx context.Context, who a2e.Caller, r *record, seq int, emit func(a2a.Event) error) error {
+	p := &pieces{}
+	if seq >= 0 {
+		var err error
+		if p, err = h.pieces(ctx, who, r, seq); err != nil {
+			return err
+		}
+	}
+	early := *r
+	if early.state().Terminal() { // it ended meanwhile, which the stream tells
+		early.call.State, early.call.Ended, early.answer = control.Running, time.Time{}, nil
+		early.call.Code, early.call.Reason = "", ""
+	}
+	if p.bytes <= mostInEvent {
+		return emit(early.task(p, h.memory.history(who.Principal, r.id), nil))
+	}
+	files := p.artifacts(false)
+	p.order = nil
+	if err := emit(early.task(p, h.memory.history(who.Principal, r.id), nil)); err != nil {
+		return err
+	}
+	for _, one := range files {
+		if err := repeat(r.id, one, emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repeat sends an artifact again in pieces.
+func repeat(id identity, one *a2a.Artifact, emit func(a2a.Event) error) error {
+	content := one.Parts[0].Raw()
+	for from := 0; from == 0 || from < len(content); from += slice {
+		piece, part := *one, *one.Parts[0]
+		part.Content = a2a.Raw(content[from:min(from+slice, len(content))])
+		piece.Parts = a2a.ContentParts{&part}
+		err := emit(&a2a.TaskArtifactUpdateEvent{TaskID: a2a.TaskID(id.task), ContextID: id.context, Artifact: &piece, Append: from > 0})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch follows a task that runs in another process of the same journal, or that waits for its client.
+func (h *Host) watch(ctx context.Context, who a2e.Caller, r *record, emit func(a2a.Event) error) error {
+	p, err := h.pieces(ctx, who, r, -1)
+	if err == nil {
+		err = emit(r.task(p, h.memory.history(who.Principal, r.id), nil))
+	}
+	if err != nil || r.state() == a2a.TaskStateInputRequired {
+		return err
+	}
+	tell := newTeller(r.id)
+	for _, one := range p.order {
+		tell.begun[one.Name] = true
+	}
+	for next := p.next; ; {
+		r, err := h.again(ctx, who, r)
+		if err != nil {
+			return err
+		}
+		events, err := h.own(who).Events(ctx, r.call.ID, next)
+		if err != nil {
+			return err
+		}
+		for _, ev := range events {
+			next = ev.Seq + 1
+			if err := emit(tell.tell(&ev)); err != nil {
+				return err
+			}
+		}
+		if len(events) > 0 {
+			continue
+		}
+		if r.call.State.Terminal() && lately(r.call) < next {
+			for _, update := range r.ends() {
+				if err := emit(update); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if err := pause(ctx, remotely); err != nil {
+			return err
+		}
+	}
+}

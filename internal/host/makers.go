@@ -1,0 +1,135 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hotcell/hotcell/images"
+	imagesdocker "github.com/hotcell/hotcell/images/docker"
+	"github.com/hotcell/hotcell/images/layout"
+	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/docker"
+	"github.com/hotcell/hotcell/sandbox/oci"
+)
+
+// The words of sandbox.driver.
+const (
+	DriverAuto = "auto"
+	DriverOCI  = "oci"
+)
+
+// ociRunDir is where all supervisors of this host keep the cells of the driver oci.
+const ociRunDir = "/run/hotcell/oci"
+
+// autoLimit is how long a driver that nobody chose waits for an engine.
+const autoLimit = time.Second
+
+// Maker is what makes cells, and where their images come from.
+type Maker struct {
+	Driver      sandbox.Driver
+	Images      images.Store
+	CloseImages func() error // nil: nothing to close
+}
+
+// Makers opens the driver that the configuration names.
+func Makers(ctx context.Context, cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
+	if cfg.Sandbox.Driver == DriverOCI {
+		return WithoutEngine(cfg, id, log)
+	}
+	m, err := withEngine(id, log)
+	if err != nil || cfg.Sandbox.Driver != DriverAuto {
+		return m, err
+	}
+	runtime, why := InsteadOfEngine(ctx, cfg, m.Driver)
+	if runtime == "" {
+		return m, nil
+	}
+	log.Warn("cells are made by "+runtime+" itself (driver oci): name a driver with --driver or sandbox.driver to have no choice", "because", why)
+	if err := errors.Join(m.Driver.Close(), m.CloseImages()); err != nil {
+		return Maker{}, err
+	}
+	return WithoutEngine(cfg, id, log)
+}
+
+// InsteadOfEngine returns the runtime that cells can be made with where no engine answers, and why: "" if one does, or if
+// nothing is there to do without.
+func InsteadOfEngine(ctx context.Context, cfg *config.Config, driver sandbox.Driver) (runtime, why string) {
+	pinger, ok := driver.(sandbox.Pinger)
+	if !ok || os.Geteuid() != 0 {
+		return "", ""
+	}
+	if !hasImages(ctx, cfg) { // then no call could run, and the engine that is missing is the truer reason
+		return "", ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, autoLimit)
+	defer cancel()
+	err := pinger.Ping(ctx)
+	if err == nil {
+		return "", ""
+	}
+	runtime, none := oci.Find()
+	if none != nil {
+		return "", ""
+	}
+	if ctx.Err() != nil {
+		return runtime, fmt.Sprintf("no engine answers within %v", autoLimit)
+	}
+	return runtime, PlainEngine(err.Error())
+}
+
+func hasImages(ctx context.Context, cfg *config.Config) bool {
+	store, err := Imported(cfg)
+	if err != nil {
+		return false
+	}
+	all, err := store.List(ctx)
+	return err == nil && len(all) > 0
+}
+
+func withEngine(id string, log *slog.Logger) (Maker, error) {
+	driver, err := docker.New(docker.Options{Instance: id, Log: log})
+	if err != nil {
+		return Maker{}, &ConfigError{err}
+	}
+	store, err := imagesdocker.New(imagesdocker.Options{Remember: time.Minute})
+	if err != nil {
+		return Maker{}, errors.Join(&ConfigError{err}, driver.Close())
+	}
+	return Maker{driver, store, store.Close}, nil
+}
+
+// WithoutEngine opens the driver oci, whose images are those of the data folder.
+func WithoutEngine(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
+	store, err := Imported(cfg)
+	if err != nil {
+		return Maker{}, err
+	}
+	driver, err := oci.New(oci.Options{
+		Instance: id, DataDir: filepath.Join(cfg.DataDir, "oci"), RunDir: ociRunDir, Rootfs: store.Rootfs, Log: log,
+	})
+	if err != nil {
+		return Maker{}, err
+	}
+	return Maker{Driver: driver, Images: store}, nil
+}
+
+// Imported are the images of the data folder.
+func Imported(cfg *config.Config) (*layout.Store, error) {
+	dir, err := filepath.Abs(filepath.Join(cfg.DataDir, "images"))
+	if err != nil {
+		return nil, err
+	}
+	return layout.New(layout.Options{Dir: dir})
+}
+
+// PlainEngine drops the category that adapters put behind an engine's failure: their own words say it better.
+func PlainEngine(message string) string {
+	return strings.TrimSuffix(message, ": "+sandbox.ErrUnavailable.Error())
+}

@@ -1,0 +1,91 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotcell/hotcell/executor"
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/audit"
+	"github.com/hotcell/hotcell/internal/broker"
+	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/credentials"
+	"github.com/hotcell/hotcell/internal/egress"
+	"github.com/hotcell/hotcell/internal/secrets"
+	"github.com/hotcell/hotcell/internal/service"
+	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/internal/tools"
+	"github.com/hotcell/hotcell/internal/vault"
+	"github.com/hotcell/hotcell/policies"
+)
+
+// SecretsDir is the folder within the data folder that holds the stored secrets.
+const SecretsDir = "secrets"
+
+// References finds what the configuration's references stand for.
+func References(cfg *config.Config) credentials.Resolver {
+	return credentials.Resolver{Stored: vault.At(filepath.Join(cfg.DataDir, SecretsDir)).Get}
+}
+
+// Toolbox holds the host's tools. It starts no server before a skill needs one.
+func Toolbox(cfg *config.Config, log *slog.Logger) *tools.Box {
+	refs := References(cfg)
+	servers := make(map[string]tools.Server, len(cfg.Tools.MCP))
+	for name, m := range cfg.Tools.MCP {
+		servers[name] = tools.Server{
+			Command: m.Command, Env: m.Env, URL: m.URL, Headers: m.Headers, Tools: m.Tools, ReadOnly: m.ReadOnly,
+			Timeout: time.Duration(m.Timeout), Skills: m.Skills, Recommends: m.Recommends,
+		}
+	}
+	return tools.NewBox(tools.BoxOptions{Servers: servers, Log: log, Resolve: func(ref string) (string, error) {
+		value, err := refs.Resolve(ref)
+		return string(value), err
+	}})
+}
+
+// NewBroker makes the broker of model keys.
+func NewBroker(cfg *config.Config, kept audit.Log) (*broker.Broker, error) {
+	return broker.New(broker.Options{
+		Providers: cfg.LLM.Providers, BaseURLs: cfg.LLM.BaseURLs, Credentials: References(cfg), Log: kept,
+	})
+}
+
+// NewSecrets makes what hands secrets to skills.
+func NewSecrets(cfg *config.Config, log *slog.Logger) *secrets.Service {
+	return secrets.New(secrets.Options{Refs: cfg.Secrets, Allow: cfg.Policy.Secrets, Resolver: References(cfg), Log: log})
+}
+
+// outside is what calls may use outside of their cells.
+type outside struct {
+	services []service.Service
+	calls    atomic.Pointer[executor.Supervisor] // runs the calls that skills make
+	close    func()
+}
+
+// openOutside wires the services. What asks other parties comes last: a call that is refused anyway bothers none of them.
+func openOutside(cfg *config.Config, shelf skills.Shelf, box *tools.Box, log *slog.Logger, kept audit.Log) (*outside, error) {
+	models, err := NewBroker(cfg, kept)
+	if err != nil {
+		return nil, err
+	}
+	named, err := policies.ParseHostPatterns(cfg.Policy.Network.Allow)
+	if err != nil {
+		return nil, err
+	}
+	o := &outside{close: models.Close}
+	o.services = []service.Service{
+		models,
+		egress.New(egress.Options{Log: kept, Named: named}),
+		NewSecrets(cfg, log),
+		tools.New(tools.Options{Box: box, Shelf: shelf, Calls: o.call, Log: kept}),
+	}
+	return o, nil
+}
+
+// call runs a call that a skill makes. Its events are nobody's.
+func (o *outside) call(ctx context.Context, who a2e.Caller, req *a2e.CallRequest) *a2e.CallResponse {
+	return o.calls.Load().Call(ctx, who, req, nil)
+}

@@ -1,0 +1,267 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/hotcell/hotcell/executor"
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/cleanup"
+	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/instance"
+	"github.com/hotcell/hotcell/internal/metrics"
+	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/internal/skills/bundled"
+	"github.com/hotcell/hotcell/internal/skills/watch"
+	"github.com/hotcell/hotcell/internal/store"
+	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/warm"
+)
+
+// Library loads the skills of the configured folders, and after them what is installed, what is bundled, and what plugins
+// bring. The box knows which tools there are.
+func Library(cfg *config.Config, box skills.Toolbox, log *slog.Logger) (*skills.Library, error) {
+	var sources []skills.Source
+	for _, dir := range cfg.Skills.Dirs {
+		sources = append(sources, skills.Dir(skills.SourceProject, dir))
+	}
+	sources = append(sources, skills.Dir(skills.SourceInstalled, cfg.InstalledSkills()))
+	if cfg.Skills.Bundled {
+		sources = append(sources, skills.Source{Label: skills.SourceCore, FS: bundled.FS(), Path: "bundled"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Skills.Plugins)) {
+		sources = append(sources, skills.Dir(name, cfg.Skills.Plugins[name]))
+	}
+	return skills.LoadWith(sources, box, log)
+}
+
+// Open wires a supervisor from the configuration. No engine is asked yet.
+func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err error) {
+	log := o.Log
+	box := Toolbox(cfg, log)
+	lib, err := Library(cfg, box, log)
+	if err != nil {
+		return nil, &ConfigError{err}
+	}
+	var undo cleanup.Stack
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, undo.Run(ctx, cleanUp))
+		}
+	}()
+	p, err := openParts(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	undo.Add("parts", func(context.Context) error { return p.close() })
+	undo.Add("tools", func(context.Context) error { box.Close(); return nil })
+	cat := openCatalog(cfg, o, lib, box, p.journal)
+	out, err := openOutside(cfg, cat.shelf, box, log, p.journal)
+	if err != nil {
+		return nil, &ConfigError{err}
+	}
+	undo.Add("services", func(context.Context) error { out.close(); return nil })
+	installer, err := OpenInstaller(ctx, cfg, lib, log)
+	if err != nil {
+		return nil, err
+	}
+	supervisor, registry, err := supervise(ctx, cfg, o, p, lib, cat, out)
+	if err != nil {
+		return nil, err
+	}
+	end := undo.Release()
+	return &System{
+		Catalog: cat,
+		Skills:  lib, Watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
+		Auth: Authenticator(cfg, p.journal), Installer: installer,
+		Close: func() error { return end(context.WithoutCancel(ctx)) },
+		Probe: func(ctx context.Context) error {
+			_, err := p.driver.Capabilities(ctx)
+			return err
+		},
+	}, nil
+}
+
+// supervise makes the supervisor of all parts, and closes what an earlier one left unanswered.
+func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib skills.Catalog, cat *Catalog, out *outside) (*executor.Supervisor, *metrics.Registry, error) {
+	registry := metrics.NewRegistry()
+	observer := metrics.New(registry)
+	observer.Build(o.Version)
+	log := o.Log
+	driver, host := pooled(p.driver, cfg, observer, log)
+	supervisor, err := executor.New(executor.Config{
+		Driver: driver, Images: p.images, Skills: lib, Shelf: cat.shelf, Plugins: cat.plugins, Journal: p.journal, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
+		Services: out.services, Models: true, Audit: p.journal,
+		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
+		DefaultImages: cfg.Images.Defaults,
+		Quota:         quota(cfg), Spent: p.journal,
+		MaxCells: cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
+		EmbedEvents: cfg.A2E.EmbedEvents, Observer: observer,
+		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause
+		Instance: p.me.ID(), Owners: p.me, Host: HostID(), RunDir: RunDir(cfg), Log: log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	host.Store(supervisor)
+	out.calls.Store(supervisor)
+	if err := errors.Join(supervisor.Recall(ctx), supervisor.Recover(ctx)); err != nil {
+		return nil, nil, fmt.Errorf("journal %s: %w", cfg.JournalPath(), err)
+	}
+	return supervisor, registry, nil
+}
+
+// pooled puts the pool of waiting cells in front of a driver, where there is to be one. What it returns beside takes the
+// supervisor, which knows how much room the calls in flight leave.
+func pooled(driver sandbox.Driver, cfg *config.Config, watch warm.Observer, log *slog.Logger) (sandbox.Driver, *atomic.Pointer[executor.Supervisor]) {
+	var host atomic.Pointer[executor.Supervisor]
+	if cfg.Pool.Max == 0 {
+		return driver, &host
+	}
+	return warm.New(driver, warm.Options{
+		Max: cfg.Pool.Max, Idle: time.Duration(cfg.Pool.Idle), MaxAge: time.Duration(cfg.Pool.MaxAge), Watch: watch, Log: log,
+		Room: func(memory int64) bool {
+			s := host.Load()
+			return s == nil || s.Room(memory)
+		},
+		Busy: func() bool {
+			s := host.Load()
+			return s != nil && s.Busy()
+		},
+	}), &host
+}
+
+// InstancesDir is the folder within the data folder by which supervisors know of one another.
+const InstancesDir = "instances"
+
+// parts are what a supervisor is wired from. What is opened first is closed last: this process is known as long as anything
+// can be its own.
+type parts struct {
+	me      *instance.Instance
+	journal *store.Store
+	driver  sandbox.Driver
+	images  images.Store
+	close   func() error
+}
+
+func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger) (p *parts, err error) {
+	// The folder of installed skills is made with it: then changes there are heard of without listening to the journal.
+	for _, dir := range []string{cfg.DataDir, cfg.InstalledSkills()} {
+		if err := DataFolder(dir); err != nil {
+			return nil, err
+		}
+	}
+	p = &parts{}
+	var undo cleanup.Stack
+	defer func() {
+		if err != nil {
+			p, err = nil, errors.Join(err, undo.Run(ctx, cleanUp))
+		}
+	}()
+	if p.me, err = instance.Open(filepath.Join(cfg.DataDir, InstancesDir), NewInstance()); err != nil {
+		return p, err
+	}
+	undo.Add("instance", closing(p.me))
+	if p.journal, err = OpenJournal(ctx, cfg, log); err != nil {
+		return p, err
+	}
+	undo.Add("journal", closing(p.journal))
+	made, err := Makers(ctx, cfg, p.me.ID(), log)
+	if err != nil {
+		return p, err
+	}
+	p.driver, p.images = made.Driver, made.Images
+	undo.Add("driver", closing(made.Driver))
+	if made.CloseImages != nil {
+		undo.Add("images", func(context.Context) error { return made.CloseImages() })
+	}
+	end := undo.Release()
+	p.close = func() error { return end(context.WithoutCancel(ctx)) }
+	return p, nil
+}
+
+func closing(c io.Closer) cleanup.Step {
+	return func(context.Context) error { return c.Close() }
+}
+
+// OpenJournal opens the journal. There is no hotcell without one: a call that nobody remembers could run twice, or end
+// without an answer.
+func OpenJournal(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
+	keep := cfg.Store.Keep
+	return store.Open(ctx, store.Options{
+		Path: cfg.JournalPath(), Sync: cfg.Store.Sync, Log: log,
+		Keep: store.Keep{
+			Calls: time.Duration(keep.Calls), Events: time.Duration(keep.Events), Artifacts: time.Duration(keep.Artifacts),
+			Max: int64(keep.Max), Replay: executor.Replay,
+		},
+	})
+}
+
+// DataFolder makes the data folder and makes sure that it can be written. Calls are journalled there: it is its owner's
+// alone.
+func DataFolder(dir string) error {
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = Writable(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("data folder %s can't be written (%w): choose another with --data-dir or data_dir", dir, reason(err))
+	}
+	return nil
+}
+
+// RunDir holds the locks by which all supervisors on this host share the user ids of cells, whoever runs them and wherever
+// their data is. Where the host has no such place, those of one data folder share them.
+func RunDir(cfg *config.Config) string {
+	const shared = "/run/lock/hotcell"
+	if err := os.Mkdir(shared, 0o777); err == nil {
+		_ = os.Chmod(shared, fs.ModeSticky|0o777) // whatever the umask; a user removes nobody else's locks
+	}
+	if trusted(shared) {
+		return shared
+	}
+	return filepath.Join(cfg.DataDir, "uids")
+}
+
+// trusted reports whether dir is a folder of root's or this user's. Everybody may make folders where that of the locks is,
+// and whoever owns it could take locks away or hold them all.
+func trusted(dir string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
+}
+
+// NewInstance is the name of this process among supervisors.
+func NewInstance() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
+	return hex.EncodeToString(b[:])
+}
+
+// HostID tells this boot of this host from others, so that cells of dead supervisors are known as such.
+func HostID() string {
+	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil && len(id) > 0 && len(id) < 100 {
+		return strings.TrimSpace(string(id))
+	}
+	if name, err := os.Hostname(); err == nil && name != "" {
+		return name
+	}
+	return "unknown"
+}

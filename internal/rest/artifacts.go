@@ -1,0 +1,220 @@
+package rest
+
+import (
+	"context"
+	"encoding/base64"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/control"
+)
+
+type (
+	artifact struct {
+		Name     string `json:"name"`
+		Mime     string `json:"mime" doc:"what the skill says that it is"`
+		Bytes    int64  `json:"bytes" doc:"of what is there"`
+		Complete bool   `json:"complete" doc:"the last piece is there, and none before it is missing"`
+		broken   bool   // a piece is no base64
+	}
+	artifactList struct {
+		Artifacts []artifact `json:"artifacts"`
+	}
+)
+
+const (
+	maxArtifacts = 10_000 // of one call that are listed
+	pieceTimeout = time.Minute
+)
+
+// artifactRoutes are the files that calls made.
+func (a *api) artifactRoutes() []route {
+	bad, none := http.StatusBadRequest, http.StatusNotFound
+	return []route{
+		{
+			method: http.MethodGet, path: "/v1/calls/{id}/artifacts", id: "list-artifacts", tag: tagCalls, scope: auth.Calls,
+			summary: "List the artifacts of a call", outs: []out{good(artifactList{})}, fails: []int{bad, none}, serve: a.listArtifacts,
+		},
+		{
+			method: http.MethodGet, path: "/v1/calls/{id}/artifacts/{name}", deep: true, id: "download-artifact", tag: tagCalls, scope: auth.Calls,
+			summary: "Download an artifact", about: "Its bytes, for saving: never to be shown by a browser as a page. The name may have slashes. What is not whole is " +
+				"not given: 409 while the call runs, 410 where pieces are missing for good.",
+			outs:  []out{{http.StatusOK, "the bytes", kindBytes, nil}},
+			fails: []int{bad, none, http.StatusConflict, http.StatusGone}, serve: a.downloadArtifact,
+		},
+	}
+}
+
+// said calls f with each event that is kept of a call, in order, until f says no.
+func said(ctx context.Context, calls control.Control, id string, f func(*a2e.Event) bool) error {
+	for from := 0; ; {
+		events, err := calls.Events(ctx, id, from)
+		if err != nil {
+			return err
+		}
+		if len(events) == 0 || events[len(events)-1].Seq < from {
+			return nil
+		}
+		for i := range events {
+			if !f(&events[i]) {
+				return nil
+			}
+		}
+		from = events[len(events)-1].Seq + 1
+	}
+}
+
+// shelf are the artifacts of a call, as its events have them.
+type shelf struct {
+	order []*artifact
+	named map[string]*artifact
+	seq   int  // the next that is expected
+	gap   bool // an event is missing that came before
+}
+
+// put takes an event.
+func (s *shelf) put(ev *a2e.Event) {
+	s.gap = s.gap || ev.Seq != s.seq
+	s.seq = ev.Seq + 1
+	if ev.Kind != a2e.KindArtifact {
+		return
+	}
+	name, _ := ev.Data["name"].(string)
+	f := s.named[name]
+	switch {
+	case f == nil && len(s.order) == maxArtifacts, f != nil && f.Complete:
+		return
+	case f == nil:
+		f = &artifact{Name: name}
+		f.Mime, _ = ev.Data["mime"].(string)
+		s.named[name] = f
+		s.order = append(s.order, f)
+	}
+	b, err := piece(ev)
+	f.Bytes += int64(len(b))
+	f.broken = f.broken || err != nil
+	final, _ := ev.Data["final"].(bool)
+	f.Complete = final && !s.gap && !f.broken
+}
+
+func piece(ev *a2e.Event) ([]byte, error) {
+	text, _ := ev.Data["chunk"].(string)
+	return base64.StdEncoding.DecodeString(text)
+}
+
+func (a *api) artifacts(ctx context.Context, id string) (*shelf, error) {
+	s := &shelf{named: map[string]*artifact{}}
+	return s, said(ctx, a.calls(ctx), id, func(ev *a2e.Event) bool { s.put(ev); return true })
+}
+
+func (a *api) listArtifacts(w http.ResponseWriter, r *http.Request) error {
+	id, err := callID(r)
+	if err != nil {
+		return err
+	}
+	s, err := a.artifacts(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	all := make([]artifact, 0, len(s.order))
+	for _, f := range s.order {
+		all = append(all, *f)
+	}
+	reply(w, http.StatusOK, artifactList{all})
+	return nil
+}
+
+// downloadArtifact looks for the artifact first, so that its size is known and nothing is given of one that is not whole, and
+// sends it piece by piece then.
+func (a *api) downloadArtifact(w http.ResponseWriter, r *http.Request) error {
+	id, err := callID(r)
+	if err != nil {
+		return err
+	}
+	s, err := a.artifacts(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	f := s.named[r.PathValue("name")]
+	if f == nil {
+		return problemf(http.StatusNotFound, "not_found", "no such artifact")
+	}
+	if !f.Complete {
+		return a.incomplete(r.Context(), id, f)
+	}
+	c := lifted(w)
+	h := w.Header()
+	h.Set("Content-Type", safeType(f.Mime))
+	h.Set("Content-Disposition", disposition(f.Name))
+	h.Set("Content-Length", strconv.FormatInt(f.Bytes, 10))
+	var sent int64
+	err = said(r.Context(), a.calls(r.Context()), id, func(ev *a2e.Event) bool {
+		if name, _ := ev.Data["name"].(string); ev.Kind != a2e.KindArtifact || name != f.Name {
+			return true
+		}
+		b, _ := piece(ev)
+		b = b[:min(int64(len(b)), f.Bytes-sent)]
+		sent += int64(len(b))
+		_ = c.SetWriteDeadline(time.Now().Add(pieceTimeout))
+		_, err := w.Write(b)
+		return err == nil && sent < f.Bytes
+	})
+	if err != nil || sent < f.Bytes { // what was there a moment ago is gone, or the client is: its length tells
+		a.log.Warn("an artifact was cut short", "call", clip(id, 80), "err", err)
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// incomplete says why an artifact is not given.
+func (a *api) incomplete(ctx context.Context, id string, f *artifact) error {
+	call, _, err := a.calls(ctx).Show(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case !call.State.Terminal():
+		return problemf(http.StatusConflict, "incomplete", "the call still writes this artifact: there are %d bytes so far", f.Bytes)
+	case f.broken:
+		return problemf(http.StatusGone, "incomplete", "the skill sent a piece of this artifact that is no base64")
+	}
+	return problemf(http.StatusGone, "incomplete", "pieces of this artifact are missing: there are %d bytes", f.Bytes)
+}
+
+// safeType is a content type that no browser runs: what the skill says where that is harmless.
+func safeType(said string) string {
+	kind, _, err := mime.ParseMediaType(said)
+	if err != nil {
+		return kindBytes
+	}
+	switch kind {
+	case "text/plain", "text/csv", "text/markdown":
+		return kind + "; charset=utf-8"
+	case kindJSON, "application/pdf", "application/zip", "application/gzip", "image/png", "image/jpeg", "image/gif", "image/webp":
+		return kind
+	}
+	return kindBytes
+}
+
+// disposition tells a browser to save an artifact, under the last element of its name.
+func disposition(name string) string {
+	base := path.Base(strings.ReplaceAll(strings.ToValidUTF8(name, "_"), `\`, "/"))
+	base = strings.Map(func(r rune) rune {
+		if r < 0x20 || r == 0x7f {
+			return '_'
+		}
+		return r
+	}, base)
+	if base == "." || base == "/" || base == ".." {
+		base = "artifact"
+	}
+	if d := mime.FormatMediaType("attachment", map[string]string{"filename": clip(base, 200)}); d != "" {
+		return d
+	}
+	return "attachment"
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/catalog"
+)
+
+// How many approvals are kept of one principal, and how long those are that are decided.
+const (
+	mostApprovals = 1000
+	oldApprovals  = 90 * 24 * time.Hour
+	carrying      = time.Minute // to carry a write out; who takes longer is gone
+)
+
+const approvalColumns = "id, principal, agent, tool, action, skill, arguments, state, why, created, expires, decided, decided_by"
+
+// AskApproval keeps a request for a write of a.Principal, or of by where that is 0, unless the same agent's same request
+// waits there already: then it returns that one. [catalog.ErrFull] if most requests of the principal wait.
+func (s *Store) AskApproval(ctx context.Context, by catalog.Owner, a catalog.Approval, digest []byte, most int) (catalog.Approval, error) {
+	if err := s.present(); err != nil {
+		return a, err
+	}
+	kept := a // the writer's until ask returns without an error
+	err := s.ask(ctx, func(tx *sql.Tx) (err error) {
+		kept = a
+		if kept.Principal == 0 {
+			if kept.Principal, err = ensure(tx, by); err != nil {
+				return err
+			}
+		}
+		now := s.now().UnixMicro()
+		const waits = `principal = ? AND state = 'pending' AND expires > ?`
+		old, err := s.scanApproval(tx.QueryRow(`SELECT `+approvalColumns+` FROM approvals WHERE `+waits+` AND agent = ? AND digest = ?`,
+			kept.Principal, now, a.Agent, digest))
+		if !errors.Is(err, sql.ErrNoRows) {
+			kept = old
+			return err
+		}
+		var n int
+		if err := tx.QueryRow(`SELECT count(*) FROM approvals WHERE `+waits, kept.Principal, now).Scan(&n); err != nil {
+			return err
+		}
+		if n >= most {
+			return catalog.ErrFull
+		}
+		if err := s.forgetApprovals(tx, kept.Principal); err != nil {
+			return err
+		}
+		_, err = tx.Exec(`INSERT INTO approvals (id, principal, agent, tool, action, skill, arguments, digest, state, created, expires)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)`, a.ID, kept.Principal, a.Agent, a.Tool, a.Action, a.Skill, []byte(a.Arguments), digest,
+			a.Created.UnixMicro(), a.Expires.UnixMicro())
+		return err
+	})
+	if err != nil {
+		return a, err
+	}
+	return kept, nil
+}
+
+// forgetApprovals makes room: what is decided or expired goes when it is old, and the oldest of it when there is too much.
+func (s *Store) forgetApprovals(tx *sql.Tx, principal int64) error {
+	now := s.now()
+	const done = `DELETE FROM approvals WHERE principal = ?1 AND (state NOT IN ('pending', 'deciding') OR state = 'pending' AND expires <= ?2) AND `
+	if _, err := tx.Exec(done+`max(decided, expires) < ?3`, principal, now.UnixMicro(), now.Add(-oldApprovals).UnixMicro()); err != nil {
+		return err
+	}
+	_, err := tx.Exec(done+`n <= (SELECT n FROM approvals WHERE principal = ?1 ORDER BY n DESC LIMIT 1 OFFSET ?3)`, principal, now.UnixMicro(), mostApprovals-2)
+	return err
+}
+
+// Approvals returns the requests for writes of principals, newest first. agent narrows them to those of one agent; "" means
+// all.
+func (s *Store) Approvals(ctx context.Context, principals []int64, agent string) ([]catalog.Approval, error) {
+	if err := s.present(); err != nil || len(principals) == 0 {
+		return nil, err
+	}
+	args := []any{agent, agent}
+	for _, p := range principals {
+		args = append(args, p)
+	}
+	in := strings.TrimSuffix(strings.Repeat("?, ", len(principals)), ", ")
+	rows, err := s.read.QueryContext(ctx, `SELECT `+approvalColumns+` FROM approvals WHERE (agent = ? OR ? = '') AND principal IN (`+in+`) ORDER BY n DESC LIMIT `+
+		"1000", args...)
+	if err != nil {
+		return nil, err
+	}
+	return scanAll(rows, s.scanApproval)
+}
+
+// Approval returns a request. [catalog.ErrNone] if there is none.
+func (s *Store) Approval(ctx context.Context, id string) (catalog.Approval, error) {
+	if err := s.present(); err != nil {
+		return catalog.Approval{}, err
+	}
+	a, err := s.scanApproval(s.read.QueryRowContext(ctx, `SELECT `+approvalColumns+` FROM approvals WHERE id = ?`, id))
+	return a, none(err)
+}
+
+// DecideApproval moves a request that waits: to "denied", or to "deciding", which its decider ends with SettleApproval. One of
+// several who do it at the same time succeeds. [catalog.ErrStale] if it waits no more.
+func (s *Store) DecideApproval(ctx context.Context, id, state, why string, by catalog.Owner) error {
+	if err := s.present(); err != nil {
+		return err
+	}
+	return s.ask(ctx, func(tx *sql.Tx) error {
+		whose, err := ensure(tx, by)
+		if err != nil {
+			return err
+		}
+		now := s.now().UnixMicro()
+		n, err := affected(tx.Exec(`UPDATE approvals SET state = ?, why = ?, decided = ?, decided_by = ? WHERE id = ? AND state = 'pending' AND expires > ?`,
+			state, why, now, whose, id, now))
+		if err == nil && n == 0 {
+			err = catalog.ErrStale
+		}
+		return err
+	})
+}
+
+// SettleApproval says how the write of a request that is being decided went: "approved" or "failed".
+func (s *Store) SettleApproval(ctx context.Context, id, state, why string) error {
+	return s.ask(ctx, func(tx *sql.Tx) error {
+		n, err := affected(tx.Exec(`UPDATE approvals SET state = ?, why = ? WHERE id = ? AND state = 'deciding'`, state, why, id))
+		if err == nil && n == 0 {
+			err = catalog.ErrStale
+		}
+		return err
+	})
+}
+
+// scanApproval reads a request as it stands at this moment.
+func (s *Store) scanApproval(row interface{ Scan(...any) error }) (catalog.Approval, error) {
+	var a catalog.Approval
+	var arguments []byte
+	var created, expires, decided int64
+	if err := row.Scan(&a.ID, &a.Principal, &a.Agent, &a.Tool, &a.Action, &a.Skill, &arguments, &a.State, &a.Why, &created, &expires, &decided, &a.DecidedBy); err != nil {
+		return a, err
+	}
+	a.Arguments, a.Created, a.Expires, a.Decided = arguments, moment(created), moment(expires), moment(decided)
+	switch now := s.now(); {
+	case a.State == "pending" && !now.Before(a.Expires):
+		a.State = "expired"
+	case a.State == "deciding" && now.Sub(a.Decided) > carrying:
+		a.State, a.Why = "failed", "hotcell stopped while it carried the write out: look whether it was done"
+	case a.State == "deciding":
+		a.State, a.Decided, a.DecidedBy = "pending", time.Time{}, 0
+	}
+	return a, nil
+}
