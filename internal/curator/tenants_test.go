@@ -23,6 +23,10 @@ type tenants struct {
 	skills     map[string]map[string]kept
 	ctx        context.Context
 	did        map[string]int // what succeeded, how often
+
+	book    *Agents
+	agents  map[string]int64    // one of each owner
+	allowed map[string][]string // what its allowlist should be
 }
 
 // kept is what a skill should be.
@@ -45,7 +49,33 @@ func newTenants(t *testing.T) *tenants {
 	}
 	w.principals["team"] = w.group(t, admin)
 	w.skills["team"] = map[string]kept{}
+	w.book = NewAgents(w.store, nil)
+	w.Gate = w.book
+	w.agents, w.allowed = map[string]int64{}, map[string][]string{}
+	for owner, who := range map[string]a2e.Caller{"alice": alice, "bob": bob, "team": admin} {
+		w.agents[owner] = agentOf(t, w.book, who, w.principals[owner], owner+"-agent", nil)
+	}
 	return w
+}
+
+// allow lets the agents use everything again.
+func (w *tenants) allow(t *rapid.T) {
+	for owner, id := range w.agents {
+		w.allowed[owner] = []string{"one", "three", "two"}
+		if _, err := w.book.SetOverride(w.ctx, boss, id, 0, catalog.SkillToolName, catalog.AnyRevision, &[]string{"one", "three", "two"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// lists compares the allowlists with what they should be: nobody changes those of another.
+func (w *tenants) lists(t *rapid.T) {
+	for owner, id := range w.agents {
+		o, err := w.book.Override(w.ctx, boss, id, 0, catalog.SkillToolName)
+		if err != nil || o.Allowed == nil || !slices.Equal(*o.Allowed, w.allowed[owner]) {
+			t.Fatalf("the allowlist of %s is %+v, want %v, %v", owner, o, w.allowed[owner], err)
+		}
+	}
 }
 
 // reads and writes are the matrix, written down once more.
@@ -162,6 +192,11 @@ func (w *tenants) remove(t *rapid.T) {
 	want := w.verdict(d)
 	if want == "" {
 		delete(w.skills[d.owner], d.name)
+		list := w.allowed[d.owner]
+		if slices.Contains(list, d.name) != (gone != nil && len(gone.Agents) == 1) {
+			t.Fatalf("deleting %s of %s touched %+v", d.name, d.owner, gone)
+		}
+		w.allowed[d.owner] = slices.DeleteFunc(list, func(s string) bool { return s == d.name })
 	}
 	w.want(t, d, "delete", err, want)
 	w.clean(t, d.who, "delete", gone, err)
@@ -230,6 +265,7 @@ func (w *tenants) nothing(t *rapid.T, d deal) {
 
 // everything is compared after each step: what each caller sees on its shelf and in lists is what it should see.
 func (w *tenants) everything(t *rapid.T) {
+	w.lists(t)
 	for _, who := range w.callers {
 		v, err := w.View(w.ctx, who)
 		if err != nil {
@@ -283,6 +319,7 @@ func (w *tenants) empty(t *rapid.T) {
 	for _, all := range w.skills {
 		clear(all)
 	}
+	w.allow(t)
 }
 
 // Whatever tenants do, none reads, writes or learns of what is another's.
@@ -290,11 +327,9 @@ func TestTenantsAreApart(t *testing.T) {
 	w := newTenants(t)
 	rapid.Check(t, func(t *rapid.T) {
 		w.empty(t)
-		for range 3 {
-			t.Repeat(map[string]func(*rapid.T){
-				"create": w.create, "update": w.update, "restore": w.restore, "delete": w.remove, "read": w.read, "": w.everything,
-			})
-		}
+		t.Repeat(map[string]func(*rapid.T){
+			"create": w.create, "update": w.update, "restore": w.restore, "delete": w.remove, "read": w.read, "allow": w.allow, "": w.everything,
+		})
 	})
 	for _, what := range []string{"create", "update", "restore", "delete", "show", "file"} {
 		if w.did[what] == 0 {
