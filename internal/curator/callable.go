@@ -47,7 +47,8 @@ func (c *Curator) hosted(ctx context.Context, who a2e.Caller) (entries []catalog
 			return nil, err
 		}
 		for _, d := range defs {
-			entries = append(entries, catalog.Entry{Definition: d, Hosted: true, Shared: true})
+			reads := d.Name == catalogTool || d.Name == catalog.SkillToolName
+			entries = append(entries, catalog.Entry{Definition: d, ReadOnly: reads, Hosted: true, Shared: true})
 		}
 	}
 	return entries, nil

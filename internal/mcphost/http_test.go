@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -354,12 +355,42 @@ func TestMethodsOfHTTP(t *testing.T) {
 	for _, p := range Patterns() {
 		mux.Handle(p, as(newRig(t), alice))
 	}
-	for method, want := range map[string]int{"PUT": 405, "PATCH": 405, "GET": 404, "DELETE": 404, "POST": 400} {
+	for method, want := range map[string]int{"PUT": 405, "PATCH": 405, "GET": 400, "DELETE": 400, "POST": 400} {
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, httptest.NewRequest(method, "/mcp", nil))
 		if w.Code != want {
 			t.Errorf("%s: %d", method, w.Code)
 		}
+	}
+	for _, method := range []string{"GET", "DELETE"} { // where there are no sessions
+		w, req := httptest.NewRecorder(), httptest.NewRequest(method, "/mcp", nil)
+		req.Header.Set(versionHeader, statelessRevision)
+		if mux.ServeHTTP(w, req); w.Code != 405 || w.Header().Get("Allow") != "POST" {
+			t.Errorf("%s: %d", method, w.Code)
+		}
+	}
+}
+
+// A request that is cut off leaves nothing behind.
+func TestRequestsThatAreCutOff(t *testing.T) {
+	r := newRig(t, skill("a"))
+	p := newPlain(t, r, alice).open()
+	for _, sent := range []string{"POST /mcp HTTP/1.1\r\n", "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{", "GET /mcp HTTP/1.1\r\nHost: x\r\n" +
+		"Accept: text/event-stream\r\nMcp-Session-Id: " + p.session + "\r\n\r\n"} {
+		conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(p.endpoint, "http://"), "/mcp"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, sent)
+		_ = conn.Close()
+	}
+	testutil.Poll(t, time.Minute, func() bool {
+		r.sessions.mu.Lock()
+		defer r.sessions.mu.Unlock()
+		return len(r.sessions.sessions) == 1 && r.sessions.sessions[p.session].requests == 0
+	})
+	if status, _ := p.post(ask); status != 200 {
+		t.Errorf("afterwards: %d", status)
 	}
 }
 
