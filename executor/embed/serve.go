@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"github.com/hotcell/hotcell/internal/a2ehost"
-	"github.com/hotcell/hotcell/internal/host"
+	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/rest"
 )
 
@@ -32,26 +32,16 @@ func (h *Host) ServeSocket(ctx context.Context, path string) error {
 	return h.socket.ServeSocket(ctx, ln)
 }
 
-// Handler is the daemon's HTTP: the doors that speak it, below the paths that they have there. It checks Host, Origin and the
-// content type of writes, and who calls, as the configuration says.
-func (h *Host) Handler() http.Handler {
-	return rest.New(rest.Options{
-		Control: h.sys.Supervisor, Auth: h.sys.Auth, Hosts: host.HostNames(h.cfg), Metrics: h.sys.Metrics, Log: h.log, Version: h.version,
-		Ready: func(ctx context.Context) error {
-			if err := h.sys.Journalled(); err != nil {
-				return err
-			}
-			return h.sys.Probe(ctx)
-		},
-	})
-}
+// Handler is the daemon's HTTP: A2E, MCP and REST below the paths that they have there. It checks Host, Origin and the content
+// type of writes, and who calls, as the configuration says.
+func (h *Host) Handler() http.Handler { return h.web }
 
 // ServeHTTPOn answers requests on a listener with [Host.Handler], within the daemon's bounds of time and size, until ctx ends.
 // It closes ln.
 func (h *Host) ServeHTTPOn(ctx context.Context, ln net.Listener) error {
 	addr, ok := ln.Addr().(*net.TCPAddr)
-	if ok && !addr.IP.IsLoopback() && h.cfg.Auth.Mode == "none" {
+	if ok && !addr.IP.IsLoopback() && h.cfg.Auth.Mode == config.AuthNone {
 		return errors.Join(errors.New("embed: auth.mode is none: expected a listener on loopback, or a mode that knows who calls"), ln.Close())
 	}
-	return rest.Serve(ctx, ln, h.Handler(), h.log)
+	return rest.Serve(ctx, ln, h.web, h.log)
 }

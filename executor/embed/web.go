@@ -1,0 +1,56 @@
+package embed
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/a2ehost"
+	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/host"
+	"github.com/hotcell/hotcell/internal/mcphost"
+	"github.com/hotcell/hotcell/internal/rest"
+)
+
+// longestHello is what a request for an A2E session may carry, in bytes.
+const longestHello = 4 << 10
+
+// openWeb makes the doors that share one HTTP listener, and returns what has to run as long as they are open.
+func (h *Host) openWeb() (http.Handler, []func(context.Context) error, error) {
+	lines, err := a2ehost.New(a2ehost.Options{
+		Handler: h.sys.Supervisor, Auth: h.sys.Auth, Door: "http", Version: h.version, ErrorsAs: h.cfg.A2E.Errors, Log: h.log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	messages, err := lines.Web(a2ehost.WebOptions{SessionIdle: time.Duration(h.cfg.A2E.SessionIdle)})
+	if err != nil {
+		return nil, nil, err
+	}
+	tools, err := mcphost.New(mcphost.Options{
+		Handler: h.sys.Supervisor, Catalog: h.sys.Catalog.Reader, Control: h.sys.Supervisor, Version: h.version, Log: h.log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	plain := []string{"text/plain", "application/json"}
+	web := rest.New(rest.Options{
+		Control: h.sys.Supervisor, Handler: h.sys.Supervisor, Auth: h.sys.Auth, Hosts: host.HostNames(h.cfg), Metrics: h.sys.Metrics,
+		Log: h.log, Version: h.version,
+		Reader: h.sys.Catalog.Reader, Custom: h.sys.Catalog.Custom, Agents: h.sys.Catalog.Agents, Approvals: h.sys.Catalog.Approvals,
+		Mounts: []rest.Mount{
+			{Patterns: []string{"POST /session"}, Content: append([]string{""}, plain...), MaxBody: longestHello, Handler: messages},
+			{Patterns: []string{"POST /send"}, Content: plain, MaxBody: a2e.MaxLine, Handler: messages},
+			{Patterns: []string{"GET /stream", "GET /health"}, Handler: messages},
+			{Patterns: mcphost.Patterns(), Scope: auth.Calls, MaxBody: mcphost.MaxBody, Handler: tools},
+		},
+		Ready: func(ctx context.Context) error {
+			if err := h.sys.Journalled(); err != nil {
+				return err
+			}
+			return h.sys.Probe(ctx)
+		},
+	})
+	return web, []func(context.Context) error{messages.Serve, tools.Run}, nil
+}
