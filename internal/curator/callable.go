@@ -47,7 +47,12 @@ func (c *Curator) hosted(ctx context.Context, who a2e.Caller) (entries []catalog
 			return nil, err
 		}
 		for _, d := range defs {
-			entries = append(entries, catalog.Entry{Definition: d, Hosted: true, Shared: true})
+			if d.Status == "" { // which a plugin may leave out, as the executor has it
+				d.Status = a2e.StatusPublished
+			}
+			if d.Status == a2e.StatusPublished {
+				entries = append(entries, catalog.Entry{Definition: d, Hosted: true, Shared: true})
+			}
 		}
 	}
 	return entries, nil
