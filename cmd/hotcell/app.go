@@ -65,6 +65,7 @@ type system struct {
 	metrics    http.Handler
 	auth       auth.Authenticator              // knows who calls; nil: nobody has to show anything
 	probe      func(ctx context.Context) error // asks the engine whether it is there
+	installer  catalog.Installer               // keeps the bundles that operators upload
 	journalled func() error                    // says why no call can be journalled; nil: always
 	close      func() error
 }

@@ -18,7 +18,7 @@ import (
 const maxSchema = 64 << 10 // bytes of a schema that are shown
 
 func (a *app) skillsCmd() *cobra.Command {
-	c := &cobra.Command{Use: "skills", Short: "List, show, check or begin skills"}
+	c := &cobra.Command{Use: "skills", Short: "List, show, check, begin or install skills"}
 	group(c)
 	var listJSON, all, showJSON bool
 	list := &cobra.Command{
@@ -37,6 +37,7 @@ func (a *app) skillsCmd() *cobra.Command {
 	}
 	show.Flags().BoolVar(&showJSON, "json", false, "print JSON")
 	c.AddCommand(list, show, a.lintCmd(), a.initCmd())
+	c.AddCommand(a.installCmds()...)
 	return c
 }
 

@@ -73,8 +73,13 @@ func (s *session) handshake(ctx context.Context, m *a2e.HandshakeRequest) {
 	}
 	resp := s.host.welcome(m, s.id)
 	id, why := s.host.identify(ctx, next)
-	if why == nil && resp.OK && s.owner != nil && !s.owner(id, next) {
-		why = a2e.Errorf(a2e.Unauthorized, "the session is another principal's, or it has too many")
+	if why == nil && resp.OK && s.owner != nil {
+		switch err := s.owner(id, next); {
+		case errors.Is(err, errOthers):
+			why = a2e.Errorf(a2e.Unauthorized, "%w", err)
+		case err != nil:
+			why = a2e.Errorf(a2e.RuntimeError, "%w", err)
+		}
 	}
 	if why != nil {
 		resp.OK, resp.Reason, resp.AcceptedCaps = false, reasonServer, nil

@@ -82,6 +82,8 @@ func (i *inbox) put(ctx context.Context, l letter) bool {
 
 func (i *inbox) isShut() bool {
 	select {
+	case <-i.over:
+		return true
 	case <-i.shut:
 		return true
 	default:

@@ -56,8 +56,8 @@ type session struct {
 	act   *activity
 	busy  chan struct{} // says that something is in flight
 
-	ended func()                          // is told that nothing more is read; nil: nobody
-	owner func(auth.Identity, claim) bool // may an identity have the session from now on? nil: any
+	ended func()                           // is told that nothing more is read; nil: nobody
+	owner func(auth.Identity, claim) error // says why an identity may not have the session from now on; nil: any may
 }
 
 // Serve speaks A2E on one pair of streams until its end. It returns nil when the peer's input ended or it asked for a

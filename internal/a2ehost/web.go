@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/hotcell/hotcell/internal/a2e"
 )
 
 // WebOptions are what a [Web] works with. A zero value means the default that its comment names.
@@ -97,8 +95,8 @@ func (w *Web) open(rw http.ResponseWriter, r *http.Request) {
 		ws.owner, ws.header = &owner{id.Principal, id.Agent}, header
 	}
 	if !w.table.add(ws) {
-		ws.leave(errEvicted)
-		w.busy(rw, "too many sessions are open already: close one, or try again later")
+		w.table.end(ws, errEvicted)
+		w.busy(rw, tooMany)
 		return
 	}
 	served := func(base context.Context) {
@@ -112,8 +110,7 @@ func (w *Web) open(rw http.ResponseWriter, r *http.Request) {
 	case <-w.stopped:
 	case <-r.Context().Done():
 	}
-	w.table.remove(ws)
-	ws.leave(errEvicted)
+	w.table.end(ws, errEvicted)
 	w.busy(rw, "sessions are not served at the moment")
 }
 
@@ -141,5 +138,9 @@ func (w *Web) send(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// errFull: a session has no room for another request.
-var errFull = a2e.Errorf(a2e.RuntimeError, "session is full").Because(a2e.ReasonQueueFull)
+var (
+	// errFull: a session has no room for another request, or a principal for another session.
+	errFull = errors.New("no room")
+	// errOthers: a session belongs to somebody else.
+	errOthers = errors.New("session is another's")
+)

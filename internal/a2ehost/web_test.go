@@ -277,3 +277,20 @@ func TestNobodyServes(t *testing.T) {
 		t.Error("a negative limit was accepted")
 	}
 }
+
+// The door's own time for a call with a stream that listens.
+func BenchmarkCallOverHTTP(b *testing.B) {
+	h, err := New(Options{Handler: newFake(), Door: "http"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	d := serveWeb(b, h, WebOptions{})
+	p := d.session("")
+	st := p.connect()
+	n := 0
+	for b.Loop() {
+		n++
+		p.send(callLine(fmt.Sprint(n), "echo"))
+		heard[*a2e.CallResponse](st)
+	}
+}

@@ -68,11 +68,19 @@ func (w *Web) session(rw http.ResponseWriter, r *http.Request) (ws *webSession, 
 		w.unidentified(rw, why)
 		return nil, token, false
 	}
-	if ws = w.table.find(ids[0]); ws == nil || !w.table.claim(ws, id, !w.anonymous(r)) {
+	if ws = w.table.find(ids[0]); ws == nil {
 		notFound(rw)
 		return nil, token, false
 	}
-	return ws, token, true
+	switch err := w.table.claim(ws, id, !w.anonymous(r)); {
+	case errors.Is(err, errFull):
+		w.busy(rw, tooMany)
+	case err != nil:
+		notFound(rw)
+	default:
+		return ws, token, true
+	}
+	return nil, token, false
 }
 
 // unnamed is session for a request without a token.
@@ -102,12 +110,14 @@ func (w *Web) unidentified(rw http.ResponseWriter, why *a2e.Error) {
 	refuse(rw, http.StatusServiceUnavailable, "unavailable", why.Message)
 }
 
+const tooMany = "too many sessions are open already: close one, or try again later"
+
 // handshaken gives a session to who has shown a token in its handshake, unless it is another's.
-func (w *Web) handshaken(ws *webSession, id auth.Identity, c claim) bool {
+func (w *Web) handshaken(ws *webSession, id auth.Identity, c claim) error {
 	plain := id
 	plain.Agent = "" // a handshake may name any that the token is not bound against
-	if !w.table.claim(ws, plain, false) {
-		return false
+	if err := w.table.claim(ws, plain, false); err != nil {
+		return err
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -115,5 +125,5 @@ func (w *Web) handshaken(ws *webSession, id auth.Identity, c claim) bool {
 	if !c.shown.Bearer.Empty() {
 		ws.claim = &c
 	}
-	return true
+	return nil
 }

@@ -17,8 +17,9 @@ import (
 const (
 	// strangersBody is the longest request that a session may get before it has shown a token: a handshake.
 	strangersBody = 64 << 10
-	// bodyChunk is the memory that a body takes at a time.
-	bodyChunk = 256 << 10
+	// bodyChunk is how much of a body is read at a time. The first is there for each request; what is longer has to find room in
+	// the memory that all share.
+	bodyChunk = 64 << 10
 )
 
 // body reads a request within the memory that all sessions share; release gives it back.
@@ -38,7 +39,7 @@ func (w *Web) body(rw http.ResponseWriter, r *http.Request, ws *webSession) (bod
 	memory := w.host.memory.lend(r.Context())
 	var buf bytes.Buffer
 	for from := http.MaxBytesReader(rw, r.Body, most); ; {
-		n, err := io.CopyN(&buf, from, bodyChunk)
+		_, err := io.CopyN(&buf, from, bodyChunk)
 		switch {
 		case errors.Is(err, io.EOF):
 			return bytes.TrimSpace(buf.Bytes()), release, true
@@ -47,12 +48,12 @@ func (w *Web) body(rw http.ResponseWriter, r *http.Request, ws *webSession) (bod
 			w.unread(rw, err)
 			return nil, nil, false
 		}
-		if err := memory.Take(int(n)); err != nil {
+		if err := memory.Take(bodyChunk); err != nil { // for the next
 			release()
 			w.busy(rw, "too many long requests are being received: try again later")
 			return nil, nil, false
 		}
-		lent += int(n)
+		lent += bodyChunk
 	}
 }
 

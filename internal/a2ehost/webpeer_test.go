@@ -18,14 +18,14 @@ import (
 
 // webDoor is an HTTP door on a real socket.
 type webDoor struct {
-	t    *testing.T
+	t    testing.TB
 	web  *Web
 	base string
 	http *http.Client
 	stop func()
 }
 
-func serveWeb(t *testing.T, h *Host, opt WebOptions) *webDoor {
+func serveWeb(t testing.TB, h *Host, opt WebOptions) *webDoor {
 	t.Helper()
 	web, err := h.Web(opt)
 	if err != nil {
@@ -52,7 +52,7 @@ func serveWeb(t *testing.T, h *Host, opt WebOptions) *webDoor {
 
 // webPeer is a client of one session.
 type webPeer struct {
-	t     *testing.T
+	t     testing.TB
 	d     *webDoor
 	id    string
 	token string
@@ -61,7 +61,7 @@ type webPeer struct {
 
 // webStream is one connection that listens.
 type webStream struct {
-	t    *testing.T
+	t    testing.TB
 	resp *http.Response
 	r    *bufio.Reader
 	end  context.CancelFunc

@@ -30,8 +30,9 @@ type webSession struct {
 	out     *outbox
 	seen    *seen
 	act     *activity
-	writing chan struct{} // held by the stream that writes
-	leave   context.CancelCauseFunc
+	writing chan struct{}           // held by the stream that writes
+	leave   context.CancelCauseFunc // ends the session
+	forget  context.CancelFunc      // ends its wait for a stream that takes its last messages
 
 	mu     sync.Mutex
 	owner  *owner // nil: nobody yet
@@ -44,44 +45,50 @@ type owner struct{ principal, agent string }
 
 func (w *Web) newSession(ctx context.Context, from string) (*webSession, func(base context.Context)) {
 	own, leave := context.WithCancelCause(ctx)
+	waits, forget := context.WithCancel(ctx)
 	ws := &webSession{
 		host: w.host, from: from, began: time.Now(), in: newInbox(own.Done()), seen: newSeen(), act: newActivity(),
-		writing: make(chan struct{}, 1), leave: leave,
+		writing: make(chan struct{}, 1), leave: leave, forget: forget,
 	}
 	ws.out = newOutbox(w.opt.Queued, w.queued, ws.seen.done)
 	s := w.host.newSession(ws.act, ws.in, ws.out, leave)
 	ws.id, ws.in.header = s.id, &s.claim.header
 	s.ended = ws.in.close
 	s.log = w.host.opt.Log.With("session", ws.short()) // whoever knows the whole id may speak in its name
-	s.owner = func(id auth.Identity, c claim) bool { return w.handshaken(ws, id, c) }
-	return ws, func(base context.Context) { ws.run(own, base, s) }
+	s.owner = func(id auth.Identity, c claim) error { return w.handshaken(ws, id, c) }
+	return ws, func(base context.Context) {
+		defer forget()
+		defer leave(nil)
+		ws.end(waits, base, ws.run(own, base, s))
+	}
 }
 
-// run serves the session until its end and returns once nothing of it is left. base is the door's.
-func (ws *webSession) run(ctx, base context.Context, s *session) {
-	defer ws.leave(nil)
+// run serves the session until its end. base is the door's.
+func (ws *webSession) run(ctx, base context.Context, s *session) error {
 	stop := context.AfterFunc(base, func() { ws.leave(context.Cause(base)) })
 	defer stop()
 	err := s.run(ctx)
 	if err != nil {
 		s.log.Debug("session ended", "door", ws.host.opt.Door, "why", err.Error())
 	}
+	return err
+}
+
+// end gives a stream the time to take what was said last, and returns once nothing of the session is left. why is what ended it.
+func (ws *webSession) end(waits, base context.Context, why error) {
+	defer ws.out.close()
 	patience := lastWord
 	switch {
+	case errors.Is(why, errExpired), errors.Is(why, errEvicted), base.Err() != nil && !ws.out.attached():
+		return
 	case base.Err() != nil:
 		patience = ws.host.opt.FlushTimeout
-		if !ws.out.attached() {
-			patience = 0
-		}
-	case errors.Is(err, errExpired), errors.Is(err, errEvicted):
-		patience = 0
 	}
-	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	waits, cancel := context.WithTimeout(waits, patience)
 	defer cancel()
-	stopped := context.AfterFunc(base, func() { time.AfterFunc(ws.host.opt.FlushTimeout, cancel) })
-	defer stopped()
-	ws.out.finish(flush)
-	ws.out.close()
+	stop := context.AfterFunc(base, func() { time.AfterFunc(ws.host.opt.FlushTimeout, cancel) })
+	defer stop()
+	ws.out.finish(waits)
 }
 
 // idle returns for how long nobody has listened, nothing was in flight and nothing came.

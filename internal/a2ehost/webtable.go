@@ -65,7 +65,7 @@ func (t *table) crowd() {
 			worst = addr
 		}
 	}
-	t.end(oldest[worst], errEvicted)
+	t.drop(oldest[worst], errEvicted)
 }
 
 // room makes room for another session of a principal, if it can be had.
@@ -97,13 +97,22 @@ func (t *table) evict(may func(*webSession) bool) bool {
 	if found == nil {
 		return false
 	}
-	t.end(found, errEvicted)
+	t.drop(found, errEvicted)
 	return true
 }
 
+// end ends a session, which nobody finds any more.
 func (t *table) end(ws *webSession, why error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop(ws, why)
+}
+
+// drop is end with the lock held.
+func (t *table) drop(ws *webSession, why error) {
 	delete(t.byID, ws.id)
 	ws.leave(why)
+	ws.forget()
 }
 
 func (t *table) remove(ws *webSession) {
@@ -112,20 +121,25 @@ func (t *table) remove(ws *webSession) {
 	delete(t.byID, ws.id)
 }
 
-// claim reports whether an identity may use a session. Nobody's becomes its.
-func (t *table) claim(ws *webSession, id auth.Identity, header bool) bool {
+// claim reports why an identity may not use a session: errClosed, errOthers or errFull. Nobody's becomes its.
+func (t *table) claim(ws *webSession, id auth.Identity, header bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if o, _ := ws.owned(); o != nil {
-		return o.belongs(id)
-	}
-	if t.byID[ws.id] != ws || !t.room(id.Principal) {
-		return false
+	o, _ := ws.owned()
+	switch {
+	case o != nil && o.belongs(id):
+		return nil
+	case o != nil:
+		return errOthers
+	case t.byID[ws.id] != ws:
+		return errClosed
+	case !t.room(id.Principal):
+		return errFull
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.owner, ws.header = &owner{id.Principal, id.Agent}, header
-	return true
+	return nil
 }
 
 // sweep ends the sessions that have expired.
@@ -135,7 +149,7 @@ func (t *table) sweep() {
 	for _, ws := range t.byID {
 		o, _ := ws.owned()
 		if o == nil && time.Since(ws.began) >= t.opt.Handshake || o != nil && ws.idle() >= t.opt.SessionIdle {
-			t.end(ws, errExpired)
+			t.drop(ws, errExpired)
 		}
 	}
 }

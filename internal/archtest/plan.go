@@ -1,7 +1,5 @@
 package archtest
 
-import "maps"
-
 // plan is what the rules compare the code with.
 type plan struct {
 	folders      []string            // at the top
@@ -71,7 +69,7 @@ func hotcell() plan {
 }
 
 func floors() map[string]int {
-	m := map[string]int{
+	all := map[string]int{
 		"internal/a2e":        floorWords,
 		"internal/calculator": floorWords,
 		"internal/clever":     floorWords,
@@ -107,6 +105,7 @@ func floors() map[string]int {
 		"sandbox/oci":           floorAdapter,
 		"images/docker":         floorAdapter,
 		"images/layout":         floorAdapter,
+		"internal/install":      floorAdapter,
 		"internal/instance":     floorAdapter,
 		"internal/metrics":      floorAdapter,
 		"internal/runner":       floorAdapter,
@@ -134,37 +133,40 @@ func floors() map[string]int {
 		"internal/rest":    floorDoor,
 		"internal/mcphost": floorDoor,
 		"internal/a2ahost": floorDoor,
+
+		"executor/embed": floorProgram,
 	}
-	maps.Copy(m, programs())
-	return m
+	for _, name := range programs() {
+		all[name] = floorProgram
+	}
+	return all
 }
 
-// programs are the floors of what wires everything.
-func programs() map[string]int {
-	return map[string]int{
-		"executor/embed":                floorProgram,
-		"cmd/hotcell":                   floorProgram,
-		"cmd/hotcell-engine":            floorProgram,
-		"cmd/hotcell-runner":            floorProgram,
-		"integration":                   floorProgram,
-		"integration/bench":             floorProgram,
-		"integration/daemonjson":        floorProgram,
-		"integration/doors":             floorProgram,
-		"integration/faults":            floorProgram,
-		"integration/hostile":           floorProgram,
-		"integration/hostile/skillbomb": floorProgram,
-		"integration/load":              floorProgram,
-		"integration/rig":               floorProgram,
-		"integration/skills/sdk":        floorProgram,
-		"integration/skills/word-count": floorProgram,
-		"integration/tally":             floorProgram,
+// programs wire everything; nobody imports them.
+func programs() []string {
+	return []string{
+		"cmd/hotcell",
+		"cmd/hotcell-engine",
+		"cmd/hotcell-runner",
+		"integration",
+		"integration/bench",
+		"integration/daemonjson",
+		"integration/doors",
+		"integration/faults",
+		"integration/hostile",
+		"integration/hostile/skillbomb",
+		"integration/load",
+		"integration/rig",
+		"integration/skills/sdk",
+		"integration/skills/word-count",
+		"integration/tally",
 	}
 }
 
 func dependencies() []dependency {
 	return []dependency{
-		{"github.com/a2aproject/a2a-go/v2", []string{"internal/a2ahost"}, "A2A is spoken in one place; its tests are the official client"},
-		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools", "internal/mcphost"},
+		{"github.com/a2aproject/a2a-go/v2", []string{"internal/a2ahost", "integration/doors"}, "A2A is spoken in one place; its tests are the official client"},
+		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools", "internal/mcphost", "integration/bench", "integration/doors"},
 			"operators' MCP servers are spoken to in one place, MCP clients in another"},
 		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
@@ -202,9 +204,9 @@ func dependencies() []dependency {
 		{"golang.org/x/net", []string{"policies"}, "names of hosts are brought into one form in one place"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci", "images/docker"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
-		{"golang.org/x/sys", []string{"internal/a2ehost", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
+		{"golang.org/x/sys", []string{"internal/a2ehost", "internal/install", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
 			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; cells without an " +
-				"engine are waited for by pidfd; folders that processes share have locks; attacks speak to the kernel"},
+				"engine are waited for by pidfd; folders that processes share have locks, and are exchanged at once; attacks speak to the kernel"},
 		{"github.com/coreos/go-oidc/v3", []string{"internal/oidc"}, "one package checks the signed tokens of an issuer"},
 		{"github.com/go-jose/go-jose/v4", nil, "it signs tokens in tests; what checks them is go-oidc's"},
 		{"filippo.io/age", []string{"internal/vault"}, "one package encrypts what is kept"},

@@ -15,6 +15,11 @@ type Finding struct {
 	Severity string `json:"severity"` // error or warning
 	Message  string `json:"message"`
 	Path     string `json:"path,omitempty"`
+
+	// Where it is, of bundles that were uploaded.
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
 }
 
 // File is an entry of a skill's listing.
@@ -154,12 +159,16 @@ type Deleted struct {
 
 // Installer keeps the bundles that operators upload. Callers are admins.
 type Installer interface {
-	// Install takes over a bundle. kind is "zip" or "tar.gz"; nothing is written before all of it was checked. It fails with
-	// BundleInvalid, SkillInvalid or Conflict.
+	// Install takes over a bundle. kind is "zip" or "tar.gz"; nothing is unpacked before all of it was checked. Where name is
+	// "" the bundle's own name counts. match is "" for whatever is there, "*" for any version, or the digest of the current one.
+	// It fails with ValidationError (of the name), BundleInvalid, SkillInvalid, NameTaken (by a folder that was not installed),
+	// LimitReached or Conflict.
 	Install(ctx context.Context, name, kind string, archive io.Reader, match string) (*Installed, error)
+	// Versions lists what is kept of a skill, the newest first, or fails with SkillNotFound.
 	Versions(ctx context.Context, name string) ([]Installed, error)
-	// Rollback makes an earlier version the current one.
+	// Rollback makes another version that is kept the current one: SkillNotFound, VersionNotFound, Conflict.
 	Rollback(ctx context.Context, name, version, match string) (*Installed, error)
+	// Remove forgets a skill with all its versions: SkillNotFound, Conflict.
 	Remove(ctx context.Context, name, match string) error
 }
 

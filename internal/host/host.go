@@ -11,6 +11,7 @@ import (
 	"github.com/hotcell/hotcell/executor"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/skills"
 )
 
@@ -34,6 +35,7 @@ type System struct {
 	Metrics    http.Handler
 	Auth       auth.Authenticator              // knows who calls
 	Probe      func(ctx context.Context) error // asks the engine whether it is there
+	Installer  catalog.Installer               // keeps the bundles that operators upload
 	Journalled func() error                    // says why no call can be journalled
 	Close      func() error
 }

@@ -19,6 +19,7 @@ type fake struct {
 	events []a2e.Event
 	err    error
 	panics bool
+	paged  bool // events come from where they were asked for
 
 	asked     []string // "list", "show", "events", "cancel"
 	id        string
@@ -51,6 +52,9 @@ func (f *fake) Show(_ context.Context, id string) (control.Call, *a2e.CallRespon
 
 func (f *fake) Events(_ context.Context, id string, from int) ([]a2e.Event, error) {
 	f.asked, f.id, f.from = append(f.asked, "events"), id, from
+	if f.paged {
+		return f.events[min(from, len(f.events)):], f.err
+	}
 	return f.events, f.err
 }
 

@@ -160,9 +160,17 @@ func pathNames(path string) (names []string) {
 	return names
 }
 
+// nullable are the members that are null or another schema's, which a Go type does not tell.
+var nullable = map[string]string{"ShowBody": "answer", "CallResponse": "data"}
+
 // document is /openapi.json.
 func document(described huma.API) ([]byte, error) {
 	doc := described.OpenAPI()
+	for name, member := range nullable {
+		if s := doc.Components.Schemas.Map()[name]; s != nil && s.Properties[member].Ref != "" {
+			s.Properties[member] = &huma.Schema{OneOf: []*huma.Schema{s.Properties[member], {Type: "null"}}}
+		}
+	}
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer", Description: "Where auth.mode is none, nothing has to be shown. The scope that a route needs is its x-scope: " + scopes()},
 	}

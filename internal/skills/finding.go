@@ -101,7 +101,7 @@ func (r *report) add(f Finding) {
 		r.findings = append(r.findings, f)
 	case len(r.findings) == maxFindings:
 		r.findings = append(r.findings, Finding{
-			Code: CodeTooMany, Severity: SeverityError, File: f.File, Message: "more findings than are listed",
+			Code: CodeTooMany, Severity: SeverityError, File: f.File, Message: "more findings than are listed", Line: f.Line, Column: f.Column,
 		})
 	}
 }

@@ -178,7 +178,7 @@ func checkBody(body string, line int, r *report) {
 	if lines <= maxBodyLines && len(body) <= maxBodyBytes {
 		return
 	}
-	r.at(fileSkill, &node{line: line}, "body", SeverityWarning, CodeBodyOversize,
+	r.at(fileSkill, &node{line: line, column: 1}, "body", SeverityWarning, CodeBodyOversize,
 		"SKILL.md body is %d lines / %d bytes; keep it below %d lines and %d bytes, and move the rest into references/ files.",
 		lines, len(body), maxBodyLines, maxBodyBytes)
 }

@@ -101,6 +101,7 @@ func (s *scan) drop(c *cached) {
 	if c != nil && c.loaded != nil {
 		s.changed = true
 		s.kept -= keptBytes(c.skill)
+		s.unspill(c.skill)
 	}
 }
 
@@ -121,22 +122,44 @@ func (s *scan) enter(at Place, src Source, fsys fs.FS) {
 		s.unsettled = append(s.unsettled, at)
 		return
 	}
+	ld, now, newer := s.read(at, src, fsys, sum)
+	switch {
+	case now == sum:
+	case s.quiet > 0:
+		old.quiet(now, time.Now(), s.quiet)
+		s.unsettled = append(s.unsettled, at)
+		return
+	default:
+		sum, newest = now, newer
+	}
+	ld.skill.Source = src.Label
+	ld.skill.Path = strings.TrimSuffix(src.Path, "/") + "/" + clip(at.Folder, 200)
+	s.replace(at, old, ld, sum, began.Sub(newest).Abs() > raceWindow)
+}
+
+// rereads is how often a bundle is read once more because it changed meanwhile, where nobody waits for it to be quiet.
+const rereads = 3
+
+// read reads a bundle, and returns the signature of what was read. Where nobody waits, one that changes all the time may be a
+// mixture: its signature is one that it no longer has, so that it is read again at the next look.
+func (s *scan) read(at Place, src Source, fsys fs.FS, sum uint64) (ld *loaded, of uint64, newest time.Time) {
 	room := max(0, min(keepBundle, keepAll-s.kept))
 	if src.FS != nil {
 		room = 0 // it is in memory already
 	}
 	sub, _ := fs.Sub(src.fsys(), at.Folder) // it only refuses invalid paths, and folders names none
-	ld := load(sub, at.Folder, reading{profile: src.Profile, keep: room})
-	if s.quiet > 0 {
-		if again, _ := signature(s.seed, fsys, at.Folder); again != sum {
-			old.quiet(again, time.Now(), s.quiet)
-			s.unsettled = append(s.unsettled, at)
-			return
+	for tries := 1; ; tries++ {
+		ld = load(sub, at.Folder, reading{profile: src.Profile, keep: room})
+		var after uint64
+		after, newest = signature(s.seed, fsys, at.Folder)
+		switch {
+		case after == sum || s.quiet > 0:
+			return ld, after, newest
+		case tries == rereads:
+			return ld, sum, newest
 		}
+		sum = after
 	}
-	ld.skill.Source = src.Label
-	ld.skill.Path = strings.TrimSuffix(src.Path, "/") + "/" + clip(at.Folder, 200)
-	s.replace(at, old, ld, sum, began.Sub(newest).Abs() > raceWindow)
 }
 
 // quiet reports whether the files have been as they are now for a while.
@@ -156,6 +179,9 @@ func (s *scan) replace(at Place, old *cached, ld *loaded, sum uint64, settled bo
 	}
 	s.drop(old)
 	s.kept += keptBytes(ld.skill)
+	if s.sources[at.Source].FS == nil {
+		s.spill(ld.skill)
+	}
 	s.next[at] = &cached{loaded: ld, sum: sum, settled: settled}
 	s.changed = true
 }

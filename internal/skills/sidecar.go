@@ -65,7 +65,7 @@ type runSpec struct {
 // readSidecar reads skill.yaml. What is wrong is reported, and the rest still counts.
 func readSidecar(text string, r *report) sidecar {
 	var s sidecar
-	root, err := parseYAML(strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n"))
+	root, err := parseYAML(strings.TrimPrefix(text, "\uFEFF"))
 	switch {
 	case err != nil:
 		r.at(fileSidecar, &node{line: err.line, column: err.column}, "", SeverityError, CodeYAML, "%s", err.message)

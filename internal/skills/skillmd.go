@@ -63,7 +63,7 @@ func readSkillMD(text, folder string, r *report) frontmatter {
 	f.compatibility = checkCompatibility(root, r)
 	f.metadata = checkMetadata(root, r)
 	f.allowed = checkAllowedTools(root, r)
-	checkBody(body, strings.Count(head, "\n")+3, r)
+	checkBody(body, lineBreaks(head)+3, r)
 	return f
 }
 
@@ -135,7 +135,7 @@ func splitFrontmatter(text string) (head, body string, ok bool) {
 		line, _, more := strings.Cut(rest[at:], "\n")
 		if after, closes := strings.CutPrefix(line, "---"); closes {
 			body = rest[at+len(line)-len(strings.TrimLeft(after, " \t")):]
-			return rest[:at], strings.TrimLeft(body, "\n"), true
+			return strings.ReplaceAll(rest[:at], "\r", "\n"), strings.TrimLeft(body, "\n"), true // each ends a line of YAML
 		}
 		if !more {
 			break

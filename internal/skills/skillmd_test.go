@@ -44,7 +44,7 @@ func TestSkillMDFindings(t *testing.T) {
 			`SKILL.md:4:16: error: Field 'allowed-tools' names 'Bash(git:*)', which is not a tool name: expected space-separated bare names like read_url; commas, scoped forms and fully-qualified class names are not accepted. [ALLOWED_TOOLS_INVALID]`,
 			`SKILL.md:4:16: error: Field 'allowed-tools' names 'agent,', which is not a tool name: expected space-separated bare names like read_url; commas, scoped forms and fully-qualified class names are not accepted. [ALLOWED_TOOLS_INVALID]`}},
 		"long body": {"---\nname: hello\n" + d + "---\n" + strings.Repeat("x\n", 600), []string{
-			`SKILL.md:5: warning: SKILL.md body is 601 lines / 1200 bytes; keep it below 500 lines and 50000 bytes, and move the rest into references/ files. [SKILL_BODY_OVERSIZE]`}},
+			`SKILL.md:5:1: warning: SKILL.md body is 601 lines / 1200 bytes; keep it below 500 lines and 50000 bytes, and move the rest into references/ files. [SKILL_BODY_OVERSIZE]`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sk := load(mapFS("SKILL.md", tt.text, "main.py", ""), "hello", reading{profile: Strict}).skill

@@ -37,8 +37,18 @@ func errorAt(tk *token.Token, format string, args ...any) *yamlError {
 }
 
 // parseYAML reads one YAML document. It returns nil for an empty one. Whatever could make a small text large (anchors,
-// aliases, merge keys), or mean another type than what is written (tags), is refused.
-func parseYAML(text string) (n *node, err *yamlError) {
+// aliases, merge keys), or mean another type than what is written (tags), is refused. Every place is one in the text.
+func parseYAML(text string) (*node, *yamlError) {
+	n, err := readYAML(text)
+	e := newExtent(text)
+	if err != nil {
+		err.line, err.column = e.fit(err.line, err.column)
+	}
+	e.fitAll(n)
+	return n, err
+}
+
+func readYAML(text string) (n *node, err *yamlError) {
 	// The parser is known to panic on some malformed texts, and a bundle may be hostile.
 	defer func() {
 		if p := recover(); p != nil {
@@ -46,10 +56,13 @@ func parseYAML(text string) (n *node, err *yamlError) {
 		}
 	}()
 	if len(text) > maxYAML {
-		return nil, &yamlError{message: fmt.Sprintf("%d bytes are too many; the most is %d", len(text), maxYAML)}
+		return nil, textError(text, maxYAML, "%d bytes are too many; the most is %d", len(text), maxYAML)
 	}
-	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		return nil, &yamlError{message: "this is not UTF-8 text"}
+	if at := notText(text); at >= 0 {
+		return nil, textError(text, at, "this is not UTF-8 text")
+	}
+	if strings.Contains(text, "\r") { // the lexer miscounts some of the line breaks that YAML knows
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	}
 	tokens := lexer.Tokenize(text)
 	if err := checkTokens(tokens); err != nil {
@@ -73,6 +86,71 @@ func parseYAML(text string) (n *node, err *yamlError) {
 		return nil, nil
 	}
 	return convert(body, 0)
+}
+
+// notText is where a text is no UTF-8, or has a NUL; -1 if it is fine.
+func notText(text string) int {
+	for at, r := range text {
+		if r == 0 {
+			return at
+		}
+		if _, size := utf8.DecodeRuneInString(text[at:]); r == utf8.RuneError && size == 1 {
+			return at
+		}
+	}
+	return -1
+}
+
+// textError is an error at a byte of a text.
+func textError(text string, at int, format string, args ...any) *yamlError {
+	before := text[:at]
+	last := strings.LastIndexAny(before, "\r\n") + 1
+	return &yamlError{
+		line: 1 + lineBreaks(before), column: 1 + utf8.RuneCountInString(before[last:]), message: fmt.Sprintf(format, args...),
+	}
+}
+
+// extent is how many characters each line of a text has.
+type extent []int
+
+func newExtent(text string) extent {
+	var e extent
+	for {
+		at := strings.IndexAny(text, "\r\n")
+		if at < 0 {
+			return append(e, utf8.RuneCountInString(text))
+		}
+		e = append(e, utf8.RuneCountInString(text[:at]))
+		if strings.HasPrefix(text[at:], "\r\n") {
+			at++
+		}
+		text = text[at+1:]
+	}
+}
+
+// fit returns the nearest place that there is: behind tabs and escapes the lexer's columns are off by some.
+func (e extent) fit(line, column int) (int, int) {
+	line = max(1, min(line, len(e)))
+	return line, max(1, min(column, e[line-1]+1))
+}
+
+func (e extent) fitAll(n *node) {
+	if n == nil {
+		return
+	}
+	n.line, n.column = e.fit(n.line, n.column)
+	for _, f := range n.fields {
+		f.name.line, f.name.column = e.fit(f.name.line, f.name.column)
+		e.fitAll(f.value)
+	}
+	for _, it := range n.items {
+		e.fitAll(it)
+	}
+}
+
+// lineBreaks counts lines as YAML does: a carriage return by itself ends one, too.
+func lineBreaks(text string) int {
+	return strings.Count(text, "\n") + strings.Count(text, "\r") - strings.Count(text, "\r\n")
 }
 
 func syntaxError(err error) *yamlError {
