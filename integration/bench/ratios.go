@@ -85,6 +85,7 @@ func figures() map[string]string {
 	return map[string]string{
 		"relay_mb_s": relayBytes, "relay_events_s": relayEvents, "relay_cell_mb_s": cellBytes,
 		"tunnel_first_byte_ms": tunnelFirst, "tunnel_mb_s": tunnelDown,
+		"catalogue_scan_ms": catalogueScan, "catalogue_reload_ms": catalogueReload, "catalogue_list_ms": catalogueAfter, "catalogue_lookup_us": catalogueFind,
 		"rss_idle_mb": rssIdle, "rss_flood_mb": rssFlood, "rss_per_waiting_cell_kb": rssWaiting, "rss_per_running_call_kb": rssRunning,
 	}
 }

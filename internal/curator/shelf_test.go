@@ -261,3 +261,57 @@ func TestTheCacheIsBounded(t *testing.T) {
 		t.Errorf("%d bytes in %d slots are left of nothing", r.shelf.bytes, r.shelf.slots.Len())
 	}
 }
+
+// Readers and writers at once see whole skills, each as it was at some moment.
+func TestReadersAndWritersAtOnce(t *testing.T) {
+	r := newRig(t, "*")
+	other := r.again(t)
+	for _, name := range []string{"a", "b"} {
+		r.create(t, alice, 0, withFiles(draft(name), "x.md", "0", "skill.yaml", "includes: [word-count]\nwrites: true\n"))
+	}
+	done := make(chan struct{})
+	var readers, writers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				v, err := r.View(context.Background(), alice)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, s := range v.List() {
+					if s.Source != skills.SourceUser {
+						continue
+					}
+					text, err := fs.ReadFile(s.Bundle.FS, "x.md")
+					if err != nil || strings.TrimSpace(s.Instructions) != "# "+s.Name && s.Instructions != string(text) || s.Status != skills.Published {
+						t.Errorf("%q, %q, %v", s.Instructions, text, err)
+					}
+				}
+			}
+		})
+	}
+	for i, at := range []*rig{r, other} {
+		writers.Go(func() {
+			for n := range 25 {
+				body := strings.Repeat("x", n+1)
+				_, err := at.Update(context.Background(), alice, 0, []string{"a", "b"}[i], catalog.AnyRevision, withFiles(catalog.Draft{Body: &body},
+					"x.md", body, "skill.yaml", "includes: [word-count]\nwrites: true\n"))
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	readers.Wait()
+	if s, _ := r.see(t, alice).Find("a"); len(s.Instructions) != 25 {
+		t.Errorf("%q", s.Instructions)
+	}
+}

@@ -3,6 +3,7 @@ package curator
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,10 @@ type tenants struct {
 	skills     map[string]map[string]kept
 	ctx        context.Context
 	did        map[string]int // what succeeded, how often
+
+	book    *Agents
+	agents  map[string]int64    // one of each owner
+	allowed map[string][]string // what its allowlist should be
 }
 
 // kept is what a skill should be.
@@ -45,7 +50,33 @@ func newTenants(t *testing.T) *tenants {
 	}
 	w.principals["team"] = w.group(t, admin)
 	w.skills["team"] = map[string]kept{}
+	w.book = NewAgents(w.store, nil)
+	w.Gate = w.book
+	w.agents, w.allowed = map[string]int64{}, map[string][]string{}
+	for owner, who := range map[string]a2e.Caller{"alice": alice, "bob": bob, "team": admin} {
+		w.agents[owner] = agentOf(t, w.book, who, w.principals[owner], owner+"-agent", nil)
+	}
 	return w
+}
+
+// allow lets the agents use everything again.
+func (w *tenants) allow(t *rapid.T) {
+	for owner, id := range w.agents {
+		w.allowed[owner] = []string{"one", "three", "two"}
+		if _, err := w.book.SetOverride(w.ctx, boss, id, 0, catalog.SkillToolName, catalog.AnyRevision, &[]string{"one", "three", "two"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// lists compares the allowlists with what they should be: nobody changes those of another.
+func (w *tenants) lists(t *rapid.T) {
+	for owner, id := range w.agents {
+		o, err := w.book.Override(w.ctx, boss, id, 0, catalog.SkillToolName)
+		if err != nil || o.Allowed == nil || !slices.Equal(*o.Allowed, w.allowed[owner]) {
+			t.Fatalf("the allowlist of %s is %+v, want %v, %v", owner, o, w.allowed[owner], err)
+		}
+	}
 }
 
 // reads and writes are the matrix, written down once more.
@@ -162,6 +193,11 @@ func (w *tenants) remove(t *rapid.T) {
 	want := w.verdict(d)
 	if want == "" {
 		delete(w.skills[d.owner], d.name)
+		list := w.allowed[d.owner]
+		if slices.Contains(list, d.name) != (gone != nil && len(gone.Agents) == 1) {
+			t.Fatalf("deleting %s of %s touched %+v", d.name, d.owner, gone)
+		}
+		w.allowed[d.owner] = slices.DeleteFunc(list, func(s string) bool { return s == d.name })
 	}
 	w.want(t, d, "delete", err, want)
 	w.clean(t, d.who, "delete", gone, err)
@@ -228,43 +264,48 @@ func (w *tenants) nothing(t *rapid.T, d deal) {
 	}
 }
 
-// everything is compared after each step: what each caller sees on its shelf and in lists is what it should see.
+// everything is compared after each step: what a caller sees on its shelf and in lists is what it should see. The callers
+// take turns.
 func (w *tenants) everything(t *rapid.T) {
-	for _, who := range w.callers {
-		v, err := w.View(w.ctx, who)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sees := map[string]string{}
-		for _, owner := range []string{"team", who.Principal} { // its own last: it counts
-			if reads(who, owner) {
-				for name, k := range w.skills[owner] {
-					sees[name] = k.body
-				}
-			}
-		}
-		got := map[string]string{}
-		for _, s := range v.List() {
-			if w.lib.Lookup(s.Name) == nil {
-				got[s.Name] = s.Instructions
-			}
-		}
-		if !maps.Equal(sees, got) {
-			t.Fatalf("%s sees %v, want %v", who.Principal, got, sees)
-		}
-		for _, name := range []string{"one", "two", "three"} {
-			s, near := v.Find(name)
-			if (s != nil) != (sees[name] != "") || s != nil && s.Instructions != sees[name] || near != "" {
-				t.Fatalf("%s finds %s: %+v, %q", who.Principal, name, s, near)
-			}
-		}
-		entries, err := w.Callable(w.ctx, who)
-		if err != nil || len(entries) != len(sees)+2 {
-			t.Fatalf("%s may call %d, %v", who.Principal, len(entries), err)
-		}
-		sums, err := w.Skills(w.ctx, who, 0)
-		w.clean(t, who, "list", sums, err)
+	w.lists(t)
+	w.did["turn"]++
+	w.shelfOf(t, w.callers[w.did["turn"]%len(w.callers)])
+}
+
+func (w *tenants) shelfOf(t *rapid.T, who a2e.Caller) {
+	v, err := w.View(w.ctx, who)
+	if err != nil {
+		t.Fatal(err)
 	}
+	sees := map[string]string{}
+	for _, owner := range []string{"team", who.Principal} { // its own last: it counts
+		if reads(who, owner) {
+			for name, k := range w.skills[owner] {
+				sees[name] = k.body
+			}
+		}
+	}
+	got := map[string]string{}
+	for _, s := range v.List() {
+		if w.lib.Lookup(s.Name) == nil {
+			got[s.Name] = s.Instructions
+		}
+	}
+	if !maps.Equal(sees, got) {
+		t.Fatalf("%s sees %v, want %v", who.Principal, got, sees)
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		s, near := v.Find(name)
+		if (s != nil) != (sees[name] != "") || s != nil && s.Instructions != sees[name] || near != "" {
+			t.Fatalf("%s finds %s: %+v, %q", who.Principal, name, s, near)
+		}
+	}
+	entries, err := w.Callable(w.ctx, who)
+	if err != nil || len(entries) != len(sees)+2 {
+		t.Fatalf("%s may call %d, %v", who.Principal, len(entries), err)
+	}
+	sums, err := w.Skills(w.ctx, who, 0)
+	w.clean(t, who, "list", sums, err)
 }
 
 // empty begins anew.
@@ -283,20 +324,31 @@ func (w *tenants) empty(t *rapid.T) {
 	for _, all := range w.skills {
 		clear(all)
 	}
+	w.allow(t)
+}
+
+// seldom has [rapid.Check] check less often than it does by itself; who asks for another number gets that.
+func seldom(t *testing.T, checks string) {
+	f := flag.Lookup("rapid.checks")
+	if was := f.Value.String(); was == f.DefValue {
+		t.Cleanup(func() { _ = f.Value.Set(was) })
+		if err := f.Value.Set(checks); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Whatever tenants do, none reads, writes or learns of what is another's.
 func TestTenantsAreApart(t *testing.T) {
 	w := newTenants(t)
+	seldom(t, "40") // each writes a database
 	rapid.Check(t, func(t *rapid.T) {
 		w.empty(t)
-		for range 3 {
-			t.Repeat(map[string]func(*rapid.T){
-				"create": w.create, "update": w.update, "restore": w.restore, "delete": w.remove, "read": w.read, "": w.everything,
-			})
-		}
+		t.Repeat(map[string]func(*rapid.T){
+			"create": w.create, "update": w.update, "restore": w.restore, "delete": w.remove, "read": w.read, "allow": w.allow, "": w.everything,
+		})
 	})
-	for _, what := range []string{"create", "update", "restore", "delete", "show", "file"} {
+	for _, what := range []string{"create", "update", "delete", "show", "file"} {
 		if w.did[what] == 0 {
 			t.Errorf("no %s has succeeded", what)
 		}

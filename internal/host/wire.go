@@ -35,6 +35,13 @@ import (
 // Library loads the skills of the configured folders, and after them what is installed, what is bundled, and what plugins
 // bring. The box knows which tools there are.
 func Library(cfg *config.Config, box skills.Toolbox, log *slog.Logger) (*skills.Library, error) {
+	return library(cfg, box, log, "")
+}
+
+// copiesDir is the folder within the data folder for copies of large bundles.
+const copiesDir = "bundles"
+
+func library(cfg *config.Config, box skills.Toolbox, log *slog.Logger, copies string) (*skills.Library, error) {
 	var sources []skills.Source
 	for _, dir := range cfg.Skills.Dirs {
 		sources = append(sources, skills.Dir(skills.SourceProject, dir))
@@ -46,14 +53,14 @@ func Library(cfg *config.Config, box skills.Toolbox, log *slog.Logger) (*skills.
 	for _, name := range slices.Sorted(maps.Keys(cfg.Skills.Plugins)) {
 		sources = append(sources, skills.Dir(name, cfg.Skills.Plugins[name]))
 	}
-	return skills.LoadWith(sources, box, log)
+	return skills.LoadSafe(sources, box, log, copies)
 }
 
 // Open wires a supervisor from the configuration. No engine is asked yet.
 func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err error) {
 	log := o.Log
 	box := Toolbox(cfg, log)
-	lib, err := Library(cfg, box, log)
+	lib, err := library(cfg, box, log, filepath.Join(cfg.DataDir, copiesDir))
 	if err != nil {
 		return nil, &ConfigError{err}
 	}

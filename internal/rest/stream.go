@@ -148,7 +148,9 @@ func (s *stream) beating(ctx context.Context) (stop func()) {
 }
 
 func (s *stream) beat() {
-	s.mu.Lock()
+	if !s.mu.TryLock() {
+		return // something is being said just now
+	}
 	defer s.mu.Unlock()
 	if s.done {
 		return

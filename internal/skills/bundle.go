@@ -28,6 +28,7 @@ type bundleFile struct {
 	size int64
 	sum  [sha256.Size]byte
 	data []byte // the content, where it is kept
+	at   int64  // where it begins in the copy of a large bundle
 }
 
 // errTooLarge ends a walk early.

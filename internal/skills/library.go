@@ -13,8 +13,8 @@ import (
 // rescanEvery is how old the picture of the disk may get of a library that nobody watches.
 const rescanEvery = time.Second
 
-// The contents of small bundles stay in memory, so that a call keeps what it started with. Of what doesn't fit, files that
-// have changed can't be opened any more.
+// The contents of small bundles stay in memory, so that a call keeps what it started with. What doesn't fit is copied to disk,
+// where there is a folder for it; else files that have changed can't be opened any more.
 const (
 	keepBundle = 1 << 20
 	keepAll    = 64 << 20
@@ -33,6 +33,9 @@ type Library struct {
 	cache     map[Place]*cached
 	published map[*Skill]*Skill // by the skill as it was loaded
 	kept      int64             // bytes in memory
+	spillTo   string            // the folder for copies of large bundles; "": there are none
+	spills    int               // copies
+	spilled   int64             // their bytes
 	lastErr   string
 
 	boxed   atomic.Uint64 // the box's version when the skills were composed
@@ -58,10 +61,16 @@ func Load(sources []Source, log *slog.Logger) (*Library, error) {
 
 // LoadWith is [Load] on a host with tools. Skills that declare what is not in the box are Blocked.
 func LoadWith(sources []Source, box Toolbox, log *slog.Logger) (*Library, error) {
+	return LoadSafe(sources, box, log, "")
+}
+
+// LoadSafe is [LoadWith] for a host that runs the skills: what does not fit into memory is copied to files in the folder dir,
+// so that calls of large bundles keep what they started with, too. The files have no names and are gone with the process.
+func LoadSafe(sources []Source, box Toolbox, log *slog.Logger, dir string) (*Library, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	l := &Library{sources: slices.Clone(sources), box: box, log: log, seed: maphash.MakeSeed(), cache: map[Place]*cached{}}
+	l := &Library{sources: slices.Clone(sources), box: box, log: log, seed: maphash.MakeSeed(), cache: map[Place]*cached{}, spillTo: dir}
 	l.index.Store(newIndex(nil))
 	if err := l.Refresh(); err != nil {
 		return nil, err

@@ -101,6 +101,7 @@ func (s *scan) drop(c *cached) {
 	if c != nil && c.loaded != nil {
 		s.changed = true
 		s.kept -= keptBytes(c.skill)
+		s.unspill(c.skill)
 	}
 }
 
@@ -178,6 +179,9 @@ func (s *scan) replace(at Place, old *cached, ld *loaded, sum uint64, settled bo
 	}
 	s.drop(old)
 	s.kept += keptBytes(ld.skill)
+	if s.sources[at.Source].FS == nil {
+		s.spill(ld.skill)
+	}
 	s.next[at] = &cached{loaded: ld, sum: sum, settled: settled}
 	s.changed = true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"sort"
@@ -20,6 +21,8 @@ type view struct {
 	files map[string]bundleFile
 	dirs  map[string][]fs.DirEntry // sorted by name
 	kept  bool                     // the contents are in memory: whatever becomes of the disk, they stay
+
+	copied *os.File // they are here instead; nil: they are not
 }
 
 // forget drops the contents of files.
@@ -73,6 +76,12 @@ func (v *view) Open(name string) (fs.File, error) {
 	// It is read and compared before the first byte is given away.
 	var b bytes.Buffer
 	b.Grow(int(want.size))
+	if v.copied != nil {
+		if _, err := io.Copy(&b, io.NewSectionReader(v.copied, want.at, want.size)); err != nil {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		}
+		return &viewFile{viewInfo: info, Reader: bytes.NewReader(b.Bytes())}, nil
+	}
 	got, err := readBundleFile(v.fsys, name, want.size, &b)
 	if err != nil || got.sum != want.sum {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errChanged}

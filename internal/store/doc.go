@@ -1,5 +1,5 @@
 // Package store is the journal on disk: one SQLite file that holds every call from its acceptance to its one answer, and
-// its events for a while; and the tokens of those who may call.
+// its events for a while; the tokens of those who may call; and what principals own, such as their custom skills.
 //
 // Several supervisors may have the same file open. All writing of one process goes through one goroutine, which puts what
 // waits into one transaction: what a caller waits for first, and of events as many as fit. A call's acceptance and its
