@@ -3,6 +3,7 @@ package doors
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -62,17 +63,31 @@ func folders(t *testing.T, dir string) string {
 		"nowhere":     {"run: {image: 'hotcell/not-there:1'}\n", echoSkill},
 	} {
 		for path, file := range rig.PythonSkill(name, skill.yaml, skill.script) {
-			at := filepath.Join(root, filepath.FromSlash(path))
-			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(at, file.Data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			write(t, filepath.Join(root, path), file.Data)
 		}
+	}
+	write(t, filepath.Join(root, "book", "SKILL.md"), []byte("---\nname: book\ndescription: has many pages\n---\n"))
+	for i := range crowdSize {
+		write(t, filepath.Join(root, "book", page(i)), []byte(content(i)))
 	}
 	return root
 }
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The pages of a skill that is only read, one for each of a crowd of callers.
+const crowdSize = 100
+
+func page(i int) string    { return fmt.Sprintf("references/%d.md", i) }
+func content(i int) string { return fmt.Sprintf("Page %d, für dich.\n", i) }
 
 // artifacts are the digests of what the skill files leaves.
 func artifacts() map[string]string {

@@ -25,8 +25,6 @@ const (
 
 // route sends a request to its binding.
 func (h *Host) route(w http.ResponseWriter, r *http.Request) {
-	// Answers are waited for as long as their calls take; each write has a limit of its own.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a test's recorder has none
 	activate(w, r)
 	path := strings.TrimPrefix(r.URL.Path, BasePath)
 	if path == "/rpc" || path == "/rpc/" {
@@ -43,6 +41,14 @@ func carriesJSON(r *http.Request) error {
 		return nil
 	}
 	return faultf(a2a.ErrUnsupportedContentType, "expected content type %s or %s", mediaJSON, mediaA2A)
+}
+
+// unhurried lifts the listener's limits from a request that was read to its end: its answer takes as long as its call, and each
+// write has a limit of its own.
+func unhurried(w http.ResponseWriter) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Time{}) // a test's recorder has none
+	_ = c.SetWriteDeadline(time.Time{})
 }
 
 // writeJSON writes a body, whole or not at all.

@@ -58,6 +58,7 @@ func hotcell() plan {
 		only: map[string][]string{
 			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
+			"internal/a2ahost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/mcphost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 		},
 		reach: map[string][]string{
@@ -131,6 +132,7 @@ func floors() map[string]int {
 		"internal/a2ehost": floorDoor,
 		"internal/rest":    floorDoor,
 		"internal/mcphost": floorDoor,
+		"internal/a2ahost": floorDoor,
 
 		"executor/embed": floorProgram,
 	}
@@ -163,7 +165,8 @@ func programs() []string {
 
 func dependencies() []dependency {
 	return []dependency{
-		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools", "internal/mcphost", "cmd/hotcell", "integration/doors"},
+		{"github.com/a2aproject/a2a-go/v2", []string{"internal/a2ahost", "integration/doors"}, "A2A is spoken in one place; its tests are the official client"},
+		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools", "internal/mcphost", "cmd/hotcell", "integration/bench", "integration/doors"},
 			"operators' MCP servers are spoken to in one place, MCP clients in another; tests of the program and of all doors are its clients"},
 		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},

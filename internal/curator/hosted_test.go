@@ -3,6 +3,7 @@ package curator
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -258,5 +259,42 @@ func TestTheShelfHasTheGate(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"skill", "skill-catalog", "word-count"}, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What an agent may not use it does not read, on whatever way; people read all that they see.
+func TestAllowlistsHoldWhereSkillsAreRead(t *testing.T) {
+	a := newAgency(t, false)
+	a.create(t, alice, 0, draft("notes"))
+	a.create(t, alice, 0, draft("more-notes"))
+	bot := a.agent(t, alice, 0, "bot")
+	a.allow(t, alice, bot.ID, "word-count", "notes")
+	for who, want := range map[string]string{"": "more-notes notes time-arithmetic word-count", "bot": "notes word-count"} {
+		caller := as(alice, who)
+		var got []string
+		all, err := a.Skills(t.Context(), caller, 0)
+		for _, s := range all {
+			got = append(got, s.Name)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q lists %v, %v", who, got, err)
+		}
+		mine, err := a.Custom.List(t.Context(), caller, 0)
+		if err != nil || len(mine) != strings.Count(want, "notes") {
+			t.Errorf("%q lists %d custom skills, %v", who, len(mine), err)
+		}
+		for _, name := range []string{"time-arithmetic", "word-count", "notes", "more-notes"} {
+			sees := slices.Contains(strings.Fields(want), name)
+			gone, noFile := catalog.SkillNotFound, catalog.SkillFileNotFound
+			if sees {
+				gone, noFile = "", ""
+			}
+			refused(t, second(a.Skill(t.Context(), caller, name, 0)), gone)
+			refused(t, second(a.File(t.Context(), caller, name, "SKILL.md", 0)), noFile)
+			if strings.HasSuffix(name, "notes") {
+				refused(t, second(a.Custom.Show(t.Context(), caller, 0, name)), gone)
+				refused(t, second(a.Custom.Read(t.Context(), caller, 0, name, "SKILL.md")), gone)
+			}
+		}
 	}
 }
