@@ -43,7 +43,9 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	}
 	for name, text := range awkward() {
 		skill, path := noted(name)
-		var one struct{ Data struct{ Skill struct{ Body string } } }
+		var one struct {
+			Data struct{ Skill struct{ Body string } }
+		}
 		var file struct{ Data struct{ Content string } }
 		for into, at := range map[any]string{&one: "/api/v1/skills/" + skill, &file: "/api/v1/skills/" + skill + "/files/" + url.PathEscape(path)} {
 			if err := d.ask(ctx, "GET", at, into); err != nil {
