@@ -59,7 +59,7 @@ type house struct {
 	door http.Handler
 }
 
-func newHouse(t *testing.T, who badge) *house {
+func newHouse(t *testing.T, who auth.Authenticator) *house {
 	t.Helper()
 	t.Setenv("DOCKER_HOST", "unix:///nowhere.sock")
 	sys, err := host.Open(t.Context(), config.Default(false, t.TempDir(), ""), host.Options{Log: slog.New(slog.DiscardHandler), Plugins: []a2e.Plugin{waiter{}}})
@@ -546,5 +546,23 @@ func TestVisibilityTable(t *testing.T) {
 		if got := h.ask(who, asked{"DELETE", "/api/v1/custom-skills/none" + red, ""}); got.status != map[int]int{200: 404, 403: 403}[want[1]] {
 			t.Errorf("%s deletes what is not there: %d %s", who, got.status, got.body)
 		}
+	}
+}
+
+// Where nobody authenticates, whoever calls is one principal of its own, and has what it wrote.
+func TestNobodyHasSkillsToo(t *testing.T) {
+	h := newHouse(t, auth.Open{})
+	h.must("", asked{"POST", "/api/v1/custom-skills", `{"name":"mine","description":"d","body":"b\n"}`}, nil)
+	h.must("", asked{"GET", "/api/v1/custom-skills/mine", ""}, nil)
+	h.must("", asked{"POST", "/v1/calls", `{"name":"skill","arguments":{"name":"mine"}}`}, nil)
+	h.must("", asked{"POST", "/api/v1/agents", `{"name":"bot"}`}, nil)
+	if got := h.ask("", asked{"POST", "/v1/calls", `{"name":"skill","agent_id":"bot","arguments":{"name":"mine"}}`}); got.status != 403 && got.status != 404 {
+		t.Errorf("an agent whose allowlist is empty: %d %s", got.status, got.body)
+	}
+	h.must("", asked{"PUT", "/api/v1/agents/bot/skills/mine", ""}, nil)
+	h.must("", asked{"POST", "/v1/calls", `{"name":"skill","agent_id":"bot","arguments":{"name":"mine"}}`}, nil)
+	h.must("", asked{"DELETE", "/api/v1/custom-skills/mine", ""}, nil)
+	if got := h.ask("", asked{"GET", "/api/v1/agents/bot/tools/skill/override?raw=true", ""}); !strings.Contains(got.body, `"settings":{"allowed_skills":"[]"}`) {
+		t.Errorf("a deleted skill is on the allowlist: %s", got.body)
 	}
 }
