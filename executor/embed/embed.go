@@ -13,6 +13,7 @@ import (
 	"github.com/hotcell/hotcell/internal/a2ehost"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/host"
+	"github.com/hotcell/hotcell/internal/mcphost"
 )
 
 // Options say what a [Host] is made of. The zero value is hotcell as it is without a configuration.
@@ -41,6 +42,7 @@ type Host struct {
 	sys     *host.System
 	stdio   *a2ehost.Host
 	socket  *a2ehost.Host
+	tools   *mcphost.Host
 	web     http.Handler
 	version string
 	log     *slog.Logger
@@ -88,6 +90,12 @@ func (h *Host) openDoors() (beside []func(context.Context) error, err error) {
 	}
 	own.Door, own.Auth = "socket", h.sys.Auth
 	if h.socket, err = a2ehost.New(own); err != nil {
+		return nil, err
+	}
+	h.tools, err = mcphost.New(mcphost.Options{
+		Handler: h.sys.Supervisor, Catalog: h.sys.Catalog.Reader, Control: h.sys.Supervisor, Version: h.version, Log: h.log,
+	})
+	if err != nil {
 		return nil, err
 	}
 	h.web, beside, err = h.openWeb()

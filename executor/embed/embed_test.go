@@ -79,6 +79,33 @@ func TestStdio(t *testing.T) {
 	greeted(t, strings.NewReader(out.String()))
 }
 
+func TestMCP(t *testing.T) {
+	h := open(t, embed.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	in, toHost := io.Pipe()
+	fromHost, out := io.Pipe()
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer toHost.Close()
+	group.Go(func() { _ = out.CloseWithError(h.ServeMCP(ctx, in, out)) })
+	lines := bufio.NewScanner(fromHost)
+	for _, step := range []struct{ say, want string }{
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, `"serverInfo"`},
+		{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, ""},
+		{`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`, "Hello, Ada!"},
+	} {
+		if _, err := io.WriteString(toHost, step.say+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		for said := ""; !strings.Contains(said, step.want); said = lines.Text() {
+			if !lines.Scan() {
+				t.Fatalf("no %s came: %v", step.want, lines.Err())
+			}
+		}
+	}
+}
+
 func TestSocket(t *testing.T) {
 	h := open(t, embed.Options{})
 	path := filepath.Join(t.TempDir(), "s")
@@ -124,6 +151,7 @@ func TestHTTP(t *testing.T) {
 		{http.MethodGet, "/health", "", `"status":"ok"`},
 		{http.MethodGet, "/v1/skills", "", `"name":"greet"`},
 		{http.MethodPost, "/v1/calls", strings.TrimSpace(greetLine), "Hello, Ada!"},
+		{http.MethodGet, "/.well-known/agent-card.json", "", `"greet"`},
 		{http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
 			`"clientInfo":{"name":"t","version":"1"}}}`, `"serverInfo"`},
 	} {

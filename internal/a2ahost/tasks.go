@@ -83,7 +83,7 @@ func (h *Host) pieces(ctx context.Context, who a2e.Caller, r *record, upto int) 
 	if r.call.ID == "" {
 		return p, nil
 	}
-	for patience := mostLag; p.bytes <= mostInTask; {
+	for patience := mostLag; !p.full; {
 		events, err := h.own(who).Events(ctx, r.call.ID, p.next)
 		if err != nil && !errors.Is(err, control.ErrNotFound) {
 			return nil, err
@@ -110,7 +110,6 @@ func (h *Host) pieces(ctx context.Context, who a2e.Caller, r *record, upto int) 
 			}
 		}
 	}
-	p.gap = true
 	return p, nil
 }
 

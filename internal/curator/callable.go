@@ -50,6 +50,12 @@ func (c *Curator) hosted(ctx context.Context, who a2e.Caller) (entries []catalog
 			return nil, err
 		}
 		for _, d := range defs {
+			if d.Status == "" { // which a plugin may leave out, as the executor has it
+				d.Status = a2e.StatusPublished
+			}
+			if d.Status != a2e.StatusPublished {
+				continue
+			}
 			readOnly, _ := d.Metadata[ReadOnly].(bool)
 			entries = append(entries, catalog.Entry{Definition: d, ReadOnly: readOnly, Hosted: true, Shared: true})
 		}

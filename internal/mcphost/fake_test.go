@@ -138,7 +138,7 @@ func (s *shelf) Skill(_ context.Context, who a2e.Caller, slug string, _ int64) (
 }
 
 func (s *shelf) File(_ context.Context, who a2e.Caller, slug, path string, _ int64) ([]byte, error) {
-	if f := s.find(who, slug); f != nil {
+	if f := s.find(who, slug); f != nil && !f.entry.Hosted {
 		if b, err := fs.ReadFile(f.files, path); err == nil && len(b) <= catalog.MaxRead {
 			return b, nil
 		}

@@ -48,7 +48,13 @@ func with(r *http.Request, p *peer) *http.Request {
 // content type were checked before.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	who := auth.FromContext(r.Context())
+	stateless := r.Header.Get(versionHeader) >= statelessRevision
 	if r.Method != http.MethodPost {
+		if stateless { // such revisions only post
+			w.Header().Set("Allow", http.MethodPost)
+			refuse(w, http.StatusMethodNotAllowed, jsonrpc.CodeInvalidRequest, "expected POST")
+			return
+		}
 		h.existing(w, r, who)
 		return
 	}
@@ -58,7 +64,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w = unhurried(w)
 	switch {
-	case r.Header.Get(versionHeader) >= statelessRevision:
+	case stateless:
 		h.once(w, r, who)
 	case r.Header.Get(sessionHeader) != "":
 		h.existing(w, r, who)
@@ -94,6 +100,10 @@ func (h *Host) first(w http.ResponseWriter, r *http.Request, who auth.Identity) 
 
 // existing serves a request within a session. One of somebody else is one that is not there.
 func (h *Host) existing(w http.ResponseWriter, r *http.Request, who auth.Identity) {
+	if r.Header.Get(sessionHeader) == "" {
+		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "expected "+sessionHeader)
+		return
+	}
 	s, ok := h.sessions.enter(r.Header.Get(sessionHeader), who)
 	if !ok {
 		refuse(w, http.StatusNotFound, codeSession, "session not found: initialize a new one")

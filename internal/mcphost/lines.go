@@ -89,7 +89,7 @@ func (l *lines) check(line []byte) (code int64, why string) {
 		return l.checkBatch(line)
 	}
 	msg, err := jsonrpc.DecodeMessage(line)
-	if err != nil {
+	if resp, ok := msg.(*jsonrpc.Response); err != nil || ok && resp.Result == nil && resp.Error == nil {
 		return jsonrpc.CodeInvalidRequest, "the message is none of JSON-RPC 2.0"
 	}
 	if req, ok := msg.(*jsonrpc.Request); ok && req.Method == "initialize" {

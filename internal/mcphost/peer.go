@@ -95,6 +95,9 @@ func (p *peer) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				return nil, err
 			}
 			defer done()
+			bound, stop := p.bound(ctx) // it lasts as long as the client wants
+			defer stop()
+			ctx = bound
 		}
 		return next(ctx, method, req)
 	}
