@@ -42,7 +42,7 @@ func (b badge) Authenticate(_ context.Context, c auth.Credentials) (auth.Identit
 type waiter struct{}
 
 func (waiter) ListSkills(context.Context, a2e.Caller) ([]a2e.Definition, error) {
-	return []a2e.Definition{{Name: "wait", Version: "1", Description: "Waits.", Status: a2e.StatusPublished}}, nil
+	return []a2e.Definition{{Name: "slow", Version: "1", Description: "Waits.", Status: a2e.StatusPublished}}, nil
 }
 
 func (waiter) ExecuteSkill(ctx context.Context, _ a2e.Caller, ex a2e.Execution) (*a2e.Result, error) {
@@ -53,9 +53,10 @@ func (waiter) ExecuteSkill(ctx context.Context, _ a2e.Caller, ex a2e.Execution) 
 
 // house is a daemon's HTTP door over a real catalog, store and supervisor, without an engine.
 type house struct {
-	t   *testing.T
-	url string
-	sys *host.System
+	t    *testing.T
+	url  string
+	sys  *host.System
+	door http.Handler
 }
 
 func newHouse(t *testing.T, who badge) *house {
@@ -66,9 +67,11 @@ func newHouse(t *testing.T, who badge) *house {
 		t.Fatal(err)
 	}
 	c := sys.Catalog
-	srv := httptest.NewServer(rest.New(rest.Options{
-		Control: sys.Supervisor, Handler: sys.Supervisor, Auth: who, Reader: c.Reader, Custom: c.Custom, Agents: c.Agents, Approvals: c.Approvals, Installer: sys.Installer,
-	}))
+	door := rest.New(rest.Options{
+		Control: sys.Supervisor, Handler: sys.Supervisor, Auth: who, Reader: c.Reader, Custom: c.Custom, Agents: c.Agents, Approvals: c.Approvals,
+		Installer: sys.Installer, Metrics: sys.Metrics,
+	})
+	srv := httptest.NewServer(door)
 	t.Cleanup(func() {
 		srv.CloseClientConnections()
 		srv.Close()
@@ -78,7 +81,7 @@ func newHouse(t *testing.T, who badge) *house {
 			t.Error(err)
 		}
 	})
-	return &house{t, srv.URL, sys}
+	return &house{t, srv.URL, sys, door}
 }
 
 // asked is a request, and told an answer.
@@ -133,7 +136,6 @@ func (h *house) must(who string, a asked, into any) {
 type world struct {
 	*house
 	foreign, none []string
-	own           map[string][]string // by kind of parameter, the intruder's own
 }
 
 // furnish makes alice's belongings, all with a canary in them.
@@ -220,7 +222,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 
 // wait makes a call of alice's that runs until ctx ends.
 func (w *world) wait(ctx context.Context) {
-	r, _ := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/v1/calls", strings.NewReader(`{"id":"req-wait","name":"wait"}`))
+	r, _ := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/v1/calls", strings.NewReader(`{"id":"req-wait","name":"slow"}`))
 	r.Header.Set("Authorization", "Bearer alice")
 	r.Header.Set("Content-Type", "application/json")
 	if resp, err := http.DefaultTransport.RoundTrip(r); err == nil {
@@ -254,11 +256,13 @@ func (w *world) snapshot() string {
 }
 
 // routes are all of the document, those of operators too.
-func (w *world) routes() (all []string) {
+func (w *world) routes() []string { return w.routesAs("mallory") }
+
+func (w *world) routesAs(who string) (all []string) {
 	var doc struct {
 		Paths map[string]map[string]any
 	}
-	w.must("mallory", asked{"GET", "/openapi.json", ""}, &doc)
+	w.must(who, asked{"GET", "/openapi.json", ""}, &doc)
 	for path, item := range doc.Paths {
 		for method := range item {
 			all = append(all, strings.ToUpper(method)+" "+path)

@@ -133,10 +133,11 @@ func a2aDoors() []door {
 			return helper(t, d, program, script, binding, d.url)
 		}
 	}
+	none := map[string]string{reused: "ids of messages are their sender's and make no request the same"}
 	return []door{
-		{name: "A2A JSON-RPC, a2a-go", open: overA2A(a2a.TransportProtocolJSONRPC)},
-		{name: "A2A REST, a2a-go", open: overA2A(a2a.TransportProtocolHTTPJSON)},
-		{name: "A2A JSON-RPC, npm SDK", needs: "node-clients", open: npm("JSONRPC")},
-		{name: "A2A REST, npm SDK", needs: "node-clients", open: npm("HTTP+JSON")},
+		{name: "A2A JSON-RPC, a2a-go", none: none, open: overA2A(a2a.TransportProtocolJSONRPC)},
+		{name: "A2A REST, a2a-go", none: none, open: overA2A(a2a.TransportProtocolHTTPJSON)},
+		{name: "A2A JSON-RPC, npm SDK", needs: "node-clients", none: none, open: npm("JSONRPC")},
+		{name: "A2A REST, npm SDK", needs: "node-clients", none: none, open: npm("HTTP+JSON")},
 	}
 }

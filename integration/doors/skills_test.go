@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/hotcell/hotcell/integration/rig"
@@ -45,11 +47,11 @@ const (
 	typed = ready + "input_schema: {type: object, properties: {n: {type: integer}, text: {type: string}}, required: [text]}\n"
 )
 
-// folders writes the skills, and returns their folder.
-func folders(t *testing.T, dir string) string {
-	t.Helper()
-	root := filepath.Join(dir, "skills")
-	for name, skill := range map[string]struct{ yaml, script string }{
+// skill is one of the catalogue's, in Python.
+type skill struct{ yaml, script string }
+
+func scripts() map[string]skill {
+	return map[string]skill{
 		"echo":        {typed, echoSkill},
 		"talk":        {ready, talkSkill},
 		"fail":        {ready, failSkill},
@@ -61,7 +63,21 @@ func folders(t *testing.T, dir string) string {
 		"files":       {ready, filesSkill},
 		"inputs":      {small, inputsSkill},
 		"nowhere":     {"run: {image: 'hotcell/not-there:1'}\n", echoSkill},
-	} {
+		"secret":      {ready, echoSkill}, // not for the agent that calls
+	}
+}
+
+// catalogue are the skills that the agent may use.
+func catalogue() []string {
+	names := slices.Sorted(maps.Keys(scripts()))
+	return append(slices.DeleteFunc(names, func(name string) bool { return name == "secret" }), "book")
+}
+
+// folders writes the skills, and returns their folder.
+func folders(t *testing.T, dir string) string {
+	t.Helper()
+	root := filepath.Join(dir, "skills")
+	for name, skill := range scripts() {
 		for path, file := range rig.PythonSkill(name, skill.yaml, skill.script) {
 			write(t, filepath.Join(root, path), file.Data)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/testutil"
 )
 
@@ -17,6 +18,7 @@ import (
 type call struct {
 	Skill  string         `json:"skill"`
 	Args   map[string]any `json:"args"`
+	ID     string         `json:"id,omitempty"`     // of the request; "": the client makes one
 	Cancel bool           `json:"cancel,omitempty"` // by its caller, once it has said something
 	Files  bool           `json:"files,omitempty"`  // the caller wants its artifacts
 
@@ -60,6 +62,7 @@ func rows() []row {
 		{"streaming", call{Skill: "talk"}, outcome{Data: "said", Said: []string{"one", "zwei ü", "三 🚀"}}},
 		{"artifacts", call{Skill: "files", Files: true}, outcome{Data: "written", Files: artifacts()}},
 		{"unknown_skill", call{Skill: "no-such-skill"}, outcome{Code: "unknown_skill"}},
+		{"unauthorized", call{Skill: "secret", Args: text}, outcome{Code: "unauthorized"}},
 		{"schema_violation", call{Skill: "echo", Args: map[string]any{"text": 7}}, outcome{Code: "schema_violation"}},
 		{"skill_error", call{Skill: "fail"}, outcome{Code: "skill_error"}},
 		{"skill_error by exit", call{Skill: "exit"}, outcome{Code: "skill_error", Reason: "exit"}},
@@ -105,9 +108,39 @@ func TestEveryCallThroughEveryDoor(t *testing.T) {
 					}
 				})
 			}
+			if column.none[reused] == "" {
+				t.Run(reused, func(t *testing.T) { twice(t, through) })
+			}
 			t.Run("100 in parallel", func(t *testing.T) { crowd(t, through) })
 		})
 	}
+}
+
+// reused is the row of a request id that comes again with other arguments.
+const reused = "invalid_message"
+
+func twice(t *testing.T, through caller) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	id := a2e.NewID()
+	for _, tt := range []struct {
+		text string
+		want outcome
+	}{
+		{"once", outcome{Data: map[string]any{"text": "once"}}},
+		{"once", outcome{Data: map[string]any{"text": "once"}}}, // the same request: the same answer
+		{"other", outcome{Code: "invalid_message", Reason: "duplicate_id"}},
+	} {
+		got, err := through(ctx, call{Skill: "echo", ID: id, Args: map[string]any{"text": tt.text}})
+		if d := cmp.Diff(tt.want, plain(got), cmpopts.EquateEmpty()); err != nil || d != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", tt.text, err, d)
+		}
+	}
+}
+
+// ownProcess are the rows that a process has not which its client starts itself.
+func ownProcess() map[string]string {
+	return map[string]string{"unauthorized": "whoever starts the process is its operator: nobody is asked who calls"}
 }
 
 // plain makes the data what it is in JSON.

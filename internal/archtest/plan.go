@@ -53,7 +53,7 @@ func hotcell() plan {
 			"internal/engine/js":      {"internal/engine"},
 			"sandbox/docker":          {"sandbox/cgroup"},
 			"sandbox/oci":             {"sandbox/cgroup"},
-			"integration/bench":       {"integration/rig"},
+			"integration/bench":       {"integration/rig", "executor/embed"},
 		},
 		only: map[string][]string{
 			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
@@ -165,9 +165,9 @@ func programs() []string {
 
 func dependencies() []dependency {
 	return []dependency{
-		{"github.com/a2aproject/a2a-go/v2", []string{"internal/a2ahost", "integration/doors"}, "A2A is spoken in one place; its tests are the official client"},
-		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools", "internal/mcphost", "integration/bench", "integration/doors"},
-			"operators' MCP servers are spoken to in one place, MCP clients in another"},
+		{"github.com/a2aproject/a2a-go/v2", []string{"internal/a2ahost", "integration/bench", "integration/doors"}, "A2A is spoken in one place; its tests are the official client"},
+		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools", "internal/mcphost", "cmd/hotcell", "integration/bench", "integration/doors"},
+			"operators' MCP servers are spoken to in one place, MCP clients in another; tests of the program and of all doors are its clients"},
 		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},

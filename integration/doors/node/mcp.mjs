@@ -10,7 +10,7 @@ import { ProgressNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 const [kind, target, ...args] = process.argv.slice(2);
 const transport = kind === "stdio"
   ? new StdioClientTransport({ command: target, args, env: process.env, stderr: "ignore" })
-  : new StreamableHTTPClientTransport(new URL(target));
+  : new StreamableHTTPClientTransport(new URL(target), { requestInit: { headers: { Authorization: `Bearer ${process.env.HOTCELL_TOKEN}` } } });
 const client = new Client({ name: "doors", version: "1" });
 // Not by onprogress: the SDK forgets that one when the answer has come, with progress that came just before it.
 const progress = new Map();
@@ -24,7 +24,7 @@ const named = (uri) => decodeURIComponent(uri.split("/artifacts/")[1]);
 const failure = (says) => ({ code: says.error_code, reason: says.detail?.reason ?? "" });
 
 async function outcome(call) {
-  const id = randomUUID(), said = [], hangUp = new AbortController();
+  const id = call.id ?? randomUUID(), said = [], hangUp = new AbortController();
   const options = { timeout: 180_000, signal: hangUp.signal };
   progress.set(id, (message) => {
     said.push(message);
