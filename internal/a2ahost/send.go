@@ -30,7 +30,7 @@ func (h *Host) send(ctx context.Context, who a2e.Caller, p *sendParams, size int
 			earlier = []*message{{}} // what was said is forgotten, and still this is the answer to a question
 		}
 	}
-	o, err := choose(shelf, p, earlier)
+	o, err := choose(h.named(ctx, who, shelf), p, earlier)
 	if err != nil {
 		return nil, nil, err
 	}
