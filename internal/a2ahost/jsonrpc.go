@@ -42,7 +42,6 @@ func (h *Host) serveRPC(w http.ResponseWriter, r *http.Request) {
 		h.failRPC(w, r, q, err)
 		return
 	}
-	unhurried(w)
 	who := auth.FromContext(r.Context()).Caller(door)
 	if q.Method == "SendStreamingMessage" || q.Method == "SubscribeToTask" {
 		h.streamRPC(w, r, q, who)

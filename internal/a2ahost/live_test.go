@@ -313,7 +313,11 @@ func TestCallsOutliveTheListenersLimits(t *testing.T) {
 	body := sendBody(`{"data":{}}`, `"metadata":{"skill":"wait"}`)
 	got := make(chan reply, 3)
 	for path, body := range map[string]string{"/a2a/rpc": rpcCall("SendMessage", body), "/a2a/message:send": body, "/a2a/message:stream": body} {
-		go func() { got <- r.raw("POST", path, body) }()
+		go func() {
+			var one reply
+			defer func() { got <- one }()
+			one = r.raw("POST", path, body)
+		}()
 	}
 	for range 3 {
 		if got := <-got; got.status != 200 || !strings.Contains(string(got.body), "TASK_STATE_COMPLETED") {

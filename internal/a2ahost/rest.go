@@ -82,7 +82,6 @@ func (h *Host) prepare(c *call, path string) (*action, error) {
 			return nil, err
 		}
 	}
-	unhurried(c.w)
 	return &known[at], nil
 }
 

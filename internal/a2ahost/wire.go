@@ -20,7 +20,7 @@ import (
 const (
 	mediaA2A   = "application/a2a+json"
 	mediaSSE   = "text/event-stream"
-	writeLimit = 60 * time.Second // for an answer, or for an event of a stream
+	writeLimit = 60 * time.Second // for an answer, or for an event of a stream, instead of the listener's
 )
 
 // route sends a request to its binding.
@@ -41,14 +41,6 @@ func carriesJSON(r *http.Request) error {
 		return nil
 	}
 	return faultf(a2a.ErrUnsupportedContentType, "expected content type %s or %s", mediaJSON, mediaA2A)
-}
-
-// unhurried lifts the listener's limits from a request that was read to its end: its answer takes as long as its call, and each
-// write has a limit of its own.
-func unhurried(w http.ResponseWriter) {
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Time{}) // a test's recorder has none
-	_ = c.SetWriteDeadline(time.Time{})
 }
 
 // writeJSON writes a body, whole or not at all.

@@ -1,6 +1,7 @@
 package curator
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -296,5 +297,38 @@ func TestAllowlistsHoldWhereSkillsAreRead(t *testing.T) {
 				refused(t, second(a.Custom.Read(t.Context(), caller, 0, name, "SKILL.md")), gone)
 			}
 		}
+	}
+}
+
+// plugin is one of somebody else's.
+type plugin []a2e.Definition
+
+func (p plugin) ListSkills(context.Context, a2e.Caller) ([]a2e.Definition, error) { return p, nil }
+func (plugin) ExecuteSkill(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) {
+	return nil, nil
+}
+
+// What plugins serve can be called, unless a skill of the shelf has its name, or its plugin says that it is not there; it changes
+// something unless its plugin says that it does not.
+func TestWhatPluginsServeCanBeCalled(t *testing.T) {
+	a := newAgency(t, false)
+	a.Plugins = append(a.Plugins, plugin{
+		{Name: "greet"}, {Name: "look", Status: a2e.StatusPublished, Metadata: map[string]any{ReadOnly: true}},
+		{Name: "word-count"}, {Name: "hidden", Status: a2e.StatusBlocked},
+	})
+	all, err := a.Callable(t.Context(), alice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range all {
+		got = append(got, fmt.Sprintf("%s %t %t %s", e.Definition.Name, e.Hosted, e.ReadOnly, e.Definition.Status))
+	}
+	want := []string{
+		"greet true false Published", "look true true Published", "manage_skill true false Published", "skill true true Published",
+		"skill-catalog true true Published", "time-arithmetic false true Published", "word-count false false Published",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

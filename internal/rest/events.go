@@ -116,6 +116,8 @@ func (f *follower) next(ctx context.Context) ([]a2e.Event, *a2e.CallResponse, er
 		select {
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
+		case <-closing(ctx):
+			return nil, nil, errClosing
 		case <-tick.C:
 		}
 	}
@@ -148,8 +150,7 @@ func (f *follower) stream(w http.ResponseWriter, r *http.Request, kind string) e
 		events, answer, err := f.next(ctx)
 		switch {
 		case err != nil:
-			s.abort()
-			return nil
+			return s.abort(err)
 		case len(events) > 0:
 			for i := range events {
 				if s.WriteEvent(ctx, &events[i]) != nil {
