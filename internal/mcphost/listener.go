@@ -23,6 +23,7 @@ type listener struct {
 
 	mu     sync.Mutex
 	ended  bool
+	heard  bool    // the call said something
 	last   float64 // progress that was told
 	silent bool    // the client can't be reached
 }
@@ -56,6 +57,7 @@ func (l *listener) WriteEvent(_ context.Context, ev *a2e.Event) error {
 	if l.ended {
 		return errEnded
 	}
+	l.heard = true
 	if ev.Kind == a2e.KindArtifact {
 		l.artifacts.add(ev.Data)
 		return nil
@@ -119,9 +121,20 @@ func level(ev *a2e.Event) mcp.LoggingLevel {
 	return "info"
 }
 
-// close waits for the event that is being told and refuses all others, so that none follows the result.
-func (l *listener) close() {
+// close waits for the event that is being told and refuses all others, so that none follows the result. It returns the
+// artifacts; those of an answer that was given once before are known by the events that it holds alone.
+func (l *listener) close(resp *a2e.CallResponse) *artifacts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
+	if l.heard || resp == nil || resp.Data == nil {
+		return l.artifacts
+	}
+	for _, ev := range resp.Data.Events {
+		if ev.Kind == a2e.KindArtifact {
+			l.artifacts.add(ev.Data)
+		}
+	}
+	l.artifacts.mayLack()
+	return l.artifacts
 }
