@@ -74,7 +74,7 @@ func (l *listener) tell(ev *a2e.Event) error {
 	if ev.Kind == a2e.KindProgress {
 		return l.progress(ev.Data)
 	}
-	return l.session.Log(l.ctx, &mcp.LoggingMessageParams{Logger: l.skill, Level: level(ev), Data: ev.Data})
+	return l.log(ev)
 }
 
 // progress tells how far a call is. The protocol wants each value to be greater than the one before: others are dropped.
@@ -103,22 +103,6 @@ func number(v any) (float64, bool) {
 		return f, err == nil
 	}
 	return 0, false
-}
-
-// level puts the level of a log event into the protocol's words.
-func level(ev *a2e.Event) mcp.LoggingLevel {
-	if ev.Kind != a2e.KindLog {
-		return "info"
-	}
-	switch ev.Data["level"] {
-	case "debug":
-		return "debug"
-	case "warn", "warning":
-		return "warning"
-	case "error":
-		return "error"
-	}
-	return "info"
 }
 
 // close waits for the event that is being told and refuses all others, so that none follows the result. It returns the
