@@ -23,7 +23,7 @@ func (h *Host) send(ctx context.Context, who a2e.Caller, p *sendParams, size int
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := choose(shelf, p, h.earlier(who, asked))
+	o, err := choose(h.named(ctx, who, shelf), p, h.earlier(who, asked))
 	if err != nil {
 		return nil, nil, err
 	}
