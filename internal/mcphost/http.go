@@ -23,6 +23,8 @@ const (
 )
 
 const (
+	allBodies   = 256 << 20        // bytes of all messages that are being served
+	ownBody     = 1 << 20          // bytes of a message that there is always room for
 	maxBatch    = 64               // messages in one body, where a revision allows several
 	streamLife  = 15 * time.Minute // of a GET: then the client comes again and shows once more who it is
 	writeWithin = 30 * time.Second // for a client to take what it is sent
@@ -58,6 +60,13 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.existing(w, r, who)
 		return
 	}
+	done, ok := h.room(r.ContentLength)
+	if !ok {
+		w.Header().Set("Retry-After", "5")
+		refuse(w, http.StatusServiceUnavailable, jsonrpc.CodeInternalError, "too many large messages are being served already: try again later")
+		return
+	}
+	defer done()
 	body, ok := readBody(w, r)
 	if !ok {
 		return
@@ -73,6 +82,21 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "expected "+sessionHeader+", or an initialize request")
 	}
+}
+
+// room takes room for a message, of unknown length for the largest that there may be.
+func (h *Host) room(n int64) (done func(), ok bool) {
+	if n < 0 {
+		n = MaxBody
+	}
+	if n <= ownBody {
+		return func() {}, true
+	}
+	if h.bodies.Add(n) > allBodies {
+		h.bodies.Add(-n)
+		return nil, false
+	}
+	return func() { h.bodies.Add(-n) }, true
 }
 
 // once serves a request of a revision without sessions. It ends with its connection.

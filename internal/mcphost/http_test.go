@@ -434,7 +434,7 @@ func TestEventsAreBounded(t *testing.T) {
 	for i := range keptItems + 5 {
 		_ = e.Append(ctx, "many", "", []byte{byte(i)})
 	}
-	if after("many", "", 3) != "error" || after("many", "", 4) == "error" {
+	if after("many", "", keptItems/4-2) != "error" || after("many", "", keptItems/4-1) == "error" {
 		t.Error("the wrong ones were dropped")
 	}
 	if after("many", "", -1) != "" { // a client that begins anew
@@ -483,4 +483,29 @@ func TestIdleSessionsEnd(t *testing.T) {
 			t.Error("it did not end")
 		}
 	})
+}
+
+// Large messages have a bounded room together; small ones always get in.
+func TestManyLargeMessages(t *testing.T) {
+	r := newRig(t, skill("a"))
+	var give []func()
+	for range allBodies / MaxBody {
+		done, ok := r.room(-1)
+		if !ok {
+			t.Fatal("too little room")
+		}
+		give = append(give, done)
+	}
+	p := newPlain(t, r, alice).open()
+	large := `{"jsonrpc":"2.0","id":3,"method":"ping","params":{"x":"` + strings.Repeat("x", 7<<20) + `"}}`
+	if resp := p.request(t.Context(), "POST", large); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("got %s", resp.Status)
+	}
+	for _, done := range give {
+		done()
+	}
+	if status, body := p.post(large); status != 200 {
+		t.Errorf("%d %s", status, body)
+	}
+	testutil.Poll(t, time.Minute, func() bool { return r.bodies.Load() == 0 })
 }

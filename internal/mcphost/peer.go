@@ -50,11 +50,11 @@ func (h *Host) newPeer(life context.Context, who a2e.Caller, id string) *peer {
 	p := &peer{host: h, who: who, seen: map[list]mark{}}
 	p.life, p.end = context.WithCancel(life)
 	caps := &mcp.ServerCapabilities{
-		Logging:   &mcp.LoggingCapabilities{},
 		Tools:     &mcp.ToolCapabilities{ListChanged: true},
 		Resources: &mcp.ResourceCapabilities{ListChanged: true},
 	}
 	caps.AddExtension(skillsExtension, nil)
+	withLogging(caps)
 	version := h.opt.Version
 	if version == "" {
 		version = "unknown"
