@@ -25,6 +25,7 @@ import (
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/rest"
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 // badge is an authenticator that takes a token for a name.
@@ -232,13 +233,9 @@ func (w *world) wait(ctx context.Context) {
 }
 
 func (w *world) untilRunning() {
-	for range 600 {
-		if got := w.ask("alice", asked{"GET", "/v1/calls/req-wait/artifacts", ""}); strings.Contains(got.body, "a.txt") {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	w.t.Fatal("the call of alice's does not run")
+	testutil.Poll(w.t, time.Minute, func() bool {
+		return strings.Contains(w.ask("alice", asked{"GET", "/v1/calls/req-wait/artifacts", ""}).body, "a.txt")
+	})
 }
 
 // snapshot is all that alice can see of what she has.
