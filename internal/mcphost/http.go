@@ -161,22 +161,20 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	case !json.Valid(body):
 		refuse(w, http.StatusBadRequest, jsonrpc.CodeParseError, "the message is not JSON")
 		return nil, false
-	case batch(body) > maxBatch:
-		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("expected at most %d messages", maxBatch))
+	}
+	messages, _ := split(body)
+	if len(messages) == 0 || len(messages) > maxBatch {
+		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("expected 1 to %d messages", maxBatch))
 		return nil, false
+	}
+	for _, m := range messages {
+		if _, why := checkMessage(m); why != "" {
+			refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, why)
+			return nil, false
+		}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return body, true
-}
-
-// batch returns how many messages a body has, if it is a list of them.
-func batch(body []byte) int {
-	if body = bytes.TrimSpace(body); body[0] != '[' {
-		return 1
-	}
-	var messages []json.RawMessage
-	_ = json.Unmarshal(body, &messages)
-	return len(messages)
 }
 
 // opens reports whether a message opens a session.
