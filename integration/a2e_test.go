@@ -177,6 +177,49 @@ func (s *onStdio) gone(t *testing.T) error {
 	}
 }
 
+// Upstream's client starts its host with a pipe for stderr and never reads it: that must hold up nothing.
+func TestStdioWithALogThatNobodyReads(t *testing.T) {
+	s := exec.Command(binary(t), "stdio", "--data-dir", filepath.Join(t.TempDir(), "data"))
+	logs, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer logs.Close()
+	s.Stderr = theirs
+	in, err := s.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = theirs.Close()
+	late := time.AfterFunc(2*time.Minute, func() { _ = s.Process.Kill() })
+	defer late.Stop()
+	const calls = 1500 // whose log is more than a pipe holds
+	go func() {
+		defer in.Close()
+		for n := range calls {
+			if _, err := fmt.Fprintf(in, `{"type":"skill/call/req","id":"c%d","name":"nobody"}`+"\n", n); err != nil {
+				return
+			}
+		}
+	}()
+	answers := 0
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.Contains(lines.Text(), "unknown_skill") {
+			answers++
+		}
+	}
+	if err := s.Wait(); err != nil || answers != calls {
+		t.Errorf("%d answers, %v", answers, err)
+	}
+}
+
 // A client that stops closes stdin, waits, sends SIGTERM, waits, and sends SIGKILL: nothing is left of the call at the end.
 func TestStdioEndsWithItsClient(t *testing.T) {
 	bin := binary(t)
