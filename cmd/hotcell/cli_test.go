@@ -26,7 +26,7 @@ func TestWrongUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"rnu"}, `unknown command "rnu", did you mean 'hotcell run'?`},
-		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of audit, calls, config, doctor, images, mcp, policy, run, secrets, serve, skills, stdio, tokens, version (see 'hotcell help')`},
+		{[]string{"frobnicate"}, `unknown command "frobnicate": expected one of agents, approvals, audit, calls, config, doctor, images, mcp, policy, run, secrets, serve, skills, stdio, tokens, version (see 'hotcell help')`},
 		{[]string{"\x1b[31mx"}, `unknown command "x"`},
 		{[]string{"skills"}, `hotcell: skills: expected one of init, install, lint, list, rollback, show, uninstall, versions (see 'hotcell help skills')`},
 		{[]string{"skills", "lits"}, `unknown command "lits", did you mean 'hotcell skills list'?`},

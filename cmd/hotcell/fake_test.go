@@ -18,6 +18,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/skills"
@@ -99,6 +100,7 @@ type bench struct {
 	probe        func(context.Context) error
 	journalled   func() error
 	auth         auth.Authenticator
+	reader       catalog.Reader
 	schemaOfOne  string
 	timeoutOfOne time.Duration
 	testdata     string // absolute
@@ -131,6 +133,7 @@ func newBench(t *testing.T, run func(ctx context.Context, req *a2e.CallRequest, 
 					Name: "probe", Version: "1.0.0", Status: skills.Published, InputSchema: json.RawMessage(b.schemaOfOne),
 					Policy: policies.Policy{Timeout: b.timeoutOfOne},
 				}},
+				catalog:    b.reader,
 				supervisor: b.super,
 				probe:      func(ctx context.Context) error { return b.probe(ctx) },
 				journalled: b.journalled,

@@ -40,6 +40,9 @@ func (f *farewell) watch(ctx context.Context, s supervisor, log *slog.Logger) (_
 			kill(s)
 			return
 		}
+		if ctx.Err() == nil { // it is over by itself
+			return
+		}
 		select {
 		case <-f.ended:
 			kill(s)

@@ -41,7 +41,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.flags.driver, "driver", "", "what makes cells: `NAME` auto, docker or oci")
 	flags.StringVar(&a.flags.dataDir, "data-dir", "", "`DIR` that hotcell keeps its data in")
 	root.AddCommand(a.runCmd(), a.serveCmd(), a.stdioCmd(), a.mcpCmd(), a.skillsCmd(), a.callsCmd(), a.policyCmd(), a.configCmd(),
-		a.imagesCmd(), a.secretsCmd(), a.tokensCmd(), a.auditCmd(), a.doctorCmd(), a.versionCmd())
+		a.imagesCmd(), a.secretsCmd(), a.tokensCmd(), a.agentsCmd(), a.approvalsCmd(), a.auditCmd(), a.doctorCmd(), a.versionCmd())
 	root.SetHelpCommand(helpCmd(root))
 	return root
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 
@@ -80,6 +81,10 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	if err != nil {
 		return err
 	}
+	tasks, err := a2aOverHTTP(sys, cfg, log)
+	if err != nil {
+		return err
+	}
 	web, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return listenError(cfg.Listen, "--listen", err)
@@ -89,7 +94,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 		return errors.Join(listenError(cfg.Socket, "--socket", err), web.Close())
 	}
 	handler := rest.New(rest.Options{
-		Control: sys.supervisor, Handler: sys.supervisor, Mounts: append(a2eMounts(remote), tools.mounts()...), Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
+		Control: sys.supervisor, Handler: sys.supervisor, Mounts: slices.Concat(a2eMounts(remote), tools.mounts(), tasks.mounts()), Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
 		Reader: sys.catalog, Custom: sys.custom, Agents: sys.agents, Approvals: sys.approvals, Installer: sys.installer,
 		Ready: func(c context.Context) error {
 			if ctx.Err() != nil {
@@ -111,6 +116,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 		func(ctx context.Context) error { return host.ServeSocket(ctx, local) },
 		remote.Serve,
 		tools.serve,
+		tasks.serve,
 	)
 }
 

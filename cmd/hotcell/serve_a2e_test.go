@@ -56,6 +56,11 @@ func TestServeA2EOverHTTP(t *testing.T) {
 	if resp, text := ask("POST", "/session", strings.Repeat(" ", longestHello+1), "Content-Type", "application/json"); resp.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("a long hello: %s %s", resp.Status, text)
 	}
+	// A page in a browser would have to ask first, and learns that it may not.
+	asks := []string{"Origin", "http://localhost:1", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "x-session-id"}
+	if resp, text := ask("OPTIONS", "/send", "", asks...); resp.StatusCode < 400 || resp.Header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("a preflight: %s %s", resp.Status, text)
+	}
 	_, text := ask("POST", "/session", "")
 	id := strings.Split(text, `"`)[3]
 	stream, _ := ask("GET", "/stream", "", "X-Session-Id", id)

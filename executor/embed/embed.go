@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/hotcell/hotcell/internal/a2ehost"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/host"
+	"github.com/hotcell/hotcell/internal/mcphost"
 )
 
 // Options say what a [Host] is made of. The zero value is hotcell as it is without a configuration.
@@ -40,6 +42,8 @@ type Host struct {
 	sys     *host.System
 	stdio   *a2ehost.Host
 	socket  *a2ehost.Host
+	tools   *mcphost.Host
+	web     http.Handler
 	version string
 	log     *slog.Logger
 
@@ -64,20 +68,38 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{cfg: cfg, sys: sys, version: o.Version, log: o.Log}
-	own := a2ehost.Options{Handler: sys.Supervisor, Door: "stdio", Version: o.Version, ErrorsAs: cfg.A2E.Errors, Log: o.Log}
-	h.stdio, err = a2ehost.New(own)
-	if err == nil {
-		own.Door, own.Auth = "socket", sys.Auth
-		h.socket, err = a2ehost.New(own)
-	}
+	beside, err := h.openDoors()
 	if err != nil {
 		return nil, errors.Join(err, sys.Close())
 	}
-	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	own, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stop = stop
-	h.group.Go(func() { sys.Watch(beside) })
-	h.group.Go(func() { sys.Supervisor.Tend(beside) })
+	h.group.Go(func() { sys.Watch(own) })
+	h.group.Go(func() { sys.Supervisor.Tend(own) })
+	for _, serve := range beside {
+		h.group.Go(func() { _ = serve(own) }) // ends with the host
+	}
 	return h, nil
+}
+
+// openDoors makes the doors, and returns what has to run as long as they are open.
+func (h *Host) openDoors() (beside []func(context.Context) error, err error) {
+	own := a2ehost.Options{Handler: h.sys.Supervisor, Door: "stdio", Version: h.version, ErrorsAs: h.cfg.A2E.Errors, Log: h.log}
+	if h.stdio, err = a2ehost.New(own); err != nil {
+		return nil, err
+	}
+	own.Door, own.Auth = "socket", h.sys.Auth
+	if h.socket, err = a2ehost.New(own); err != nil {
+		return nil, err
+	}
+	h.tools, err = mcphost.New(mcphost.Options{
+		Handler: h.sys.Supervisor, Catalog: h.sys.Catalog.Reader, Control: h.sys.Supervisor, Version: h.version, Log: h.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.web, beside, err = h.openWeb()
+	return beside, err
 }
 
 // load reads the configuration. A host has nothing of the environment but where its user is at home.

@@ -22,6 +22,37 @@ const (
 
 // doorSection measures what a front door adds to a call. Cells are the fake driver's, so that a tenth of a millisecond shows.
 func doorSection(ctx context.Context, b *bench) error {
+	return errors.Join(a2eSection(ctx, b), everyDoorSection(ctx, b))
+}
+
+// everyDoorSection measures all doors, with a skill that costs nothing.
+func everyDoorSection(ctx context.Context, b *bench) (err error) {
+	wanted := b.wants("doors", hostedDirect)
+	for _, door := range everyDoor() {
+		wanted = wanted || b.wants("doors", door.name)
+	}
+	if !wanted {
+		return nil
+	}
+	dir, err := b.yard.folder()
+	if err != nil {
+		return err
+	}
+	d, err := openDoorway(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	own, stop := context.WithCancel(ctx)
+	d.end = append(d.end, stop)
+	all, err := d.every(own, dir)
+	if err != nil {
+		return err
+	}
+	return b.race(ctx, "doors", 5*b.rounds, all)
+}
+
+func a2eSection(ctx context.Context, b *bench) error {
 	if !b.wants("doors", inProcess) && !b.wants("doors", overSocket) && !b.wants("doors", overStdio) {
 		return nil
 	}

@@ -31,7 +31,27 @@ func differences() []ratio {
 	return []ratio{
 		{"prestart_import_ms", waiting(onDocker, importSkill) + firstEvent, waiting(onDocker, prestartSkill) + firstEvent},
 		{"warm_python_over_exec_ms", waiting(onDocker, childSkill) + firstEvent, rawExec + firstEvent},
-		{"door_overhead_ms", overSocket + result, inProcess + result},
+		{"door_overhead_ms_a2e_cell", overSocket + result, inProcess + result},
+	}
+}
+
+// doorRatios are what each door adds to a call, and the worst of them.
+func (r *report) doorRatios() {
+	direct, measured := r.p50(hostedDirect + result)
+	if !measured {
+		return
+	}
+	const key = "door_overhead_ms"
+	for _, door := range everyDoor() {
+		through, ok := r.p50(door.name + result)
+		if !ok {
+			continue
+		}
+		over := round(through - direct)
+		r.Ratios[key+"_"+door.key] = over
+		if worst, there := r.Ratios[key]; !there || over > worst {
+			r.Ratios[key] = over
+		}
 	}
 }
 
@@ -57,6 +77,7 @@ func (r *report) finish() {
 	r.growth("history_growth", histories, historyRow)
 	r.growth("skills_growth", skillSets, skillsRow)
 	r.throughputRatios()
+	r.doorRatios()
 }
 
 // figures are rows that are followed as they are, by key.

@@ -3,6 +3,7 @@ package doors
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -120,7 +121,7 @@ func (s *session) call(ctx context.Context, c call) (outcome, error) {
 }
 
 func requestOf(c call) *a2e.CallRequest {
-	return &a2e.CallRequest{Header: a2e.Header{ID: a2e.NewID()}, Name: c.Skill, Arguments: c.Args}
+	return &a2e.CallRequest{Header: a2e.Header{ID: cmp.Or(c.ID, a2e.NewID())}, Name: c.Skill, Arguments: c.Args}
 }
 
 // gathered is what A2E's messages said of one call so far.
@@ -270,6 +271,9 @@ func (d *daemon) dial(t *testing.T) (*session, func()) {
 	s := lineSession(conn, d)
 	var reading sync.WaitGroup
 	reading.Go(func() { s.read(a2e.NewDecoder(conn, 0).Decode) })
+	if err := s.send(t.Context(), &a2e.HandshakeRequest{Header: a2e.Header{ID: a2e.NewID()}, AgentCaps: []string{"skill"}, AuthToken: d.token}); err != nil {
+		t.Error(err)
+	}
 	return s, sync.OnceFunc(func() {
 		_ = conn.Close()
 		reading.Wait()
@@ -286,7 +290,7 @@ func overHTTP(t *testing.T, d *daemon) caller {
 	var opened struct {
 		SessionID string `json:"session_id"`
 	}
-	if err := d.ask(t.Context(), http.MethodPost, "/session", &opened); err != nil {
+	if err := ask(t.Context(), d.http, http.MethodPost, d.url+"/session", "", &opened); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -353,7 +357,7 @@ func serverSent(r io.Reader) func() (a2e.Message, error) {
 // a2eDoors are the three transports of A2E, with this module's own codec: there is no official client for Go.
 func a2eDoors() []door {
 	return []door{
-		{name: "A2E stdio", open: overStdio},
+		{name: "A2E stdio", open: overStdio, none: ownProcess()},
 		{name: "A2E unix socket", open: overSocket},
 		{name: "A2E HTTP", open: overHTTP},
 	}

@@ -26,16 +26,51 @@ import (
 	"github.com/hotcell/hotcell/internal/testutil"
 )
 
-// daemon is a running `hotcell serve` with the skills of the catalogue.
+// daemon is a running `hotcell serve` with the skills of the catalogue. Callers show a token, which makes them an agent that may
+// use all of them but one.
 type daemon struct {
 	bin, dir    string
 	socket, url string
 	env         []string
-	http        *http.Client
+	token       string
+	http        *http.Client // with that token
+	control     *http.Client // with an admin's
+}
+
+// bearer adds a token to each request.
+type bearer struct {
+	token string
+	next  http.RoundTripper
+}
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return b.next.RoundTrip(r)
+}
+
+func with(token string) *http.Client {
+	return &http.Client{Transport: bearer{token, &http.Transport{DisableKeepAlives: true, Proxy: nil}}}
 }
 
 // start runs a daemon until the test's end.
 func start(t *testing.T) *daemon {
+	t.Helper()
+	d := startWith(t, "token")
+	d.introduce(t)
+	return d
+}
+
+// startOpen runs one that asks nobody who calls.
+func startOpen(t *testing.T) *daemon {
+	t.Helper()
+	d := startWith(t, "none")
+	d.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}}
+	d.control = d.http
+	return d
+}
+
+func startWith(t *testing.T, auth string) *daemon {
 	t.Helper()
 	testutil.Require(t, "docker")
 	testutil.Require(t, "image-python")
@@ -44,8 +79,8 @@ func start(t *testing.T) *daemon {
 	}
 	d := &daemon{bin: testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell"), dir: t.TempDir()}
 	d.socket = filepath.Join(d.dir, "s")
-	d.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}}
-	d.env = append(os.Environ(), "HOTCELL_SKILLS="+folders(t, d.dir), "HOTCELL__POLICY__IMAGES__PULL=never", "HOTCELL__DATA_DIR="+filepath.Join(d.dir, "data"))
+	d.env = append(os.Environ(), "HOTCELL_SKILLS="+folders(t, d.dir), "HOTCELL__POLICY__IMAGES__PULL=never",
+		"HOTCELL__DATA_DIR="+filepath.Join(d.dir, "data"), "HOTCELL__AUTH__MODE="+auth)
 	cmd := exec.Command(d.bin, "serve", "--socket", d.socket, "--listen", "127.0.0.1:0")
 	cmd.Dir, cmd.Env = d.dir, d.env
 	var said bytes.Buffer
@@ -96,6 +131,37 @@ func start(t *testing.T) *daemon {
 	return d
 }
 
+// introduce makes the agent that calls, and puts the catalogue on its allowlist.
+func (d *daemon) introduce(t *testing.T) {
+	t.Helper()
+	d.control = with(d.tokenFor(t, "--principal", "root", "--scope", "admin,calls"))
+	owner := with(d.tokenFor(t, "--principal", "alice", "--scope", "skills:read,skills:write"))
+	made := []struct{ method, path, body string }{{http.MethodPost, "/api/v1/agents", `{"name":"guest"}`}}
+	for _, name := range catalogue() {
+		made = append(made, struct{ method, path, body string }{http.MethodPut, "/api/v1/agents/guest/skills/" + name, "{}"})
+	}
+	for _, m := range made {
+		if err := ask(t.Context(), owner, m.method, d.url+m.path, m.body, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.token = d.tokenFor(t, "--principal", "alice", "--agent", "guest")
+	d.http = with(d.token)
+	d.env = append(d.env, "HOTCELL_TOKEN="+d.token)
+}
+
+// tokenFor makes a token for the daemon.
+func (d *daemon) tokenFor(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(d.bin, append([]string{"tokens", "create"}, args...)...)
+	cmd.Dir, cmd.Env = d.dir, d.env
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("tokens create %v: %v", args, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // instances are the supervisors of the daemon's data folder.
 func (d *daemon) instances(t *testing.T) (ids []string) {
 	t.Helper()
@@ -111,25 +177,32 @@ func (d *daemon) instances(t *testing.T) (ids []string) {
 
 // ask makes a request of the daemon's control surface.
 func (d *daemon) ask(ctx context.Context, method, path string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, method, d.url+path, nil)
+	return ask(ctx, d.control, method, d.url+path, "", into)
+}
+
+func ask(ctx context.Context, client *http.Client, method, url, body string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
-	resp, err := d.http.Do(req)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := client.Do(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(resp.Body)
 	switch {
 	case err != nil:
 		return err
 	case resp.StatusCode/100 != 2:
-		return fmt.Errorf("%s %s: %s %s", method, path, resp.Status, body)
+		return fmt.Errorf("%s %s: %s %s", method, url, resp.Status, text)
 	case into == nil:
 		return nil
 	}
-	return json.Unmarshal(body, into)
+	return json.Unmarshal(text, into)
 }
 
 func (d *daemon) cancel(ctx context.Context, id string) error {

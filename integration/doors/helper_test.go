@@ -35,6 +35,7 @@ type process struct {
 func helper(t *testing.T, d *daemon, program string, args ...string) caller {
 	t.Helper()
 	cmd := exec.Command(program, args...)
+	cmd.Env = d.env // what it starts itself is a hotcell of the same folder
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package doors
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,7 @@ func toolsOver(t *testing.T, d *daemon, transport mcp.Transport) caller {
 }
 
 func (u *toolUser) call(ctx context.Context, c call) (outcome, error) {
-	token, id := a2e.NewID(), a2e.NewID()
+	token, id := a2e.NewID(), cmp.Or(c.ID, a2e.NewID())
 	progress := make(chan string, 100)
 	u.mu.Lock()
 	u.waiting[token] = progress
@@ -196,7 +197,7 @@ func node(t *testing.T, script string) (program, path string) {
 // mcpDoors are MCP's two transports with the official clients for Go and for Node.
 func mcpDoors() []door {
 	return []door{
-		{name: "MCP stdio, Go SDK", open: func(t *testing.T, d *daemon) caller {
+		{name: "MCP stdio, Go SDK", none: ownProcess(), open: func(t *testing.T, d *daemon) caller {
 			cmd := exec.Command(d.bin, "mcp")
 			cmd.Dir, cmd.Env = d.dir, d.env
 			return toolsOver(t, d, &mcp.CommandTransport{Command: cmd, TerminateDuration: time.Minute})
@@ -204,7 +205,7 @@ func mcpDoors() []door {
 		{name: "MCP HTTP, Go SDK", open: func(t *testing.T, d *daemon) caller {
 			return toolsOver(t, d, &mcp.StreamableClientTransport{Endpoint: d.url + "/mcp", HTTPClient: d.http})
 		}},
-		{name: "MCP stdio, npm SDK", needs: "node-clients", open: func(t *testing.T, d *daemon) caller {
+		{name: "MCP stdio, npm SDK", needs: "node-clients", none: ownProcess(), open: func(t *testing.T, d *daemon) caller {
 			program, script := node(t, "node/mcp.mjs")
 			return helper(t, d, program, script, "stdio", d.bin, "mcp")
 		}},

@@ -16,7 +16,9 @@ func TestPythonClient(t *testing.T) {
 	d := start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "python3", "-B", "-W", "error", "testdata/hotcell_test.py", d.url, d.socket).CombinedOutput()
+	cmd := exec.CommandContext(ctx, "python3", "-B", "-W", "error", "testdata/hotcell_test.py", d.url, d.socket)
+	cmd.Env = d.env
+	out, err := cmd.CombinedOutput()
 	if err != nil || !regexp.MustCompile(`(?m)^Ran [1-9]\d tests`).Match(out) {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -3,8 +3,11 @@ package doors
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/hotcell/hotcell/integration/rig"
@@ -44,11 +47,11 @@ const (
 	typed = ready + "input_schema: {type: object, properties: {n: {type: integer}, text: {type: string}}, required: [text]}\n"
 )
 
-// folders writes the skills, and returns their folder.
-func folders(t *testing.T, dir string) string {
-	t.Helper()
-	root := filepath.Join(dir, "skills")
-	for name, skill := range map[string]struct{ yaml, script string }{
+// skill is one of the catalogue's, in Python.
+type skill struct{ yaml, script string }
+
+func scripts() map[string]skill {
+	return map[string]skill{
 		"echo":        {typed, echoSkill},
 		"talk":        {ready, talkSkill},
 		"fail":        {ready, failSkill},
@@ -60,19 +63,47 @@ func folders(t *testing.T, dir string) string {
 		"files":       {ready, filesSkill},
 		"inputs":      {small, inputsSkill},
 		"nowhere":     {"run: {image: 'hotcell/not-there:1'}\n", echoSkill},
-	} {
+		"secret":      {ready, echoSkill}, // not for the agent that calls
+	}
+}
+
+// catalogue are the skills that the agent may use.
+func catalogue() []string {
+	names := slices.Sorted(maps.Keys(scripts()))
+	return append(slices.DeleteFunc(names, func(name string) bool { return name == "secret" }), "book")
+}
+
+// folders writes the skills, and returns their folder.
+func folders(t *testing.T, dir string) string {
+	t.Helper()
+	root := filepath.Join(dir, "skills")
+	for name, skill := range scripts() {
 		for path, file := range rig.PythonSkill(name, skill.yaml, skill.script) {
-			at := filepath.Join(root, filepath.FromSlash(path))
-			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(at, file.Data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			write(t, filepath.Join(root, path), file.Data)
 		}
+	}
+	write(t, filepath.Join(root, "book", "SKILL.md"), []byte("---\nname: book\ndescription: has many pages\n---\n"))
+	for i := range crowdSize {
+		write(t, filepath.Join(root, "book", page(i)), []byte(content(i)))
 	}
 	return root
 }
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The pages of a skill that is only read, one for each of a crowd of callers.
+const crowdSize = 100
+
+func page(i int) string    { return fmt.Sprintf("references/%d.md", i) }
+func content(i int) string { return fmt.Sprintf("Page %d, für dich.\n", i) }
 
 // artifacts are the digests of what the skill files leaves.
 func artifacts() map[string]string {

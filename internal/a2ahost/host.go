@@ -58,6 +58,7 @@ type Host struct {
 	views  views
 	cards  cards
 	memory *memory
+	page   int // bytes of contents in a page of a list
 
 	life  context.Context // ends with the door
 	end   context.CancelFunc
@@ -89,7 +90,7 @@ func New(o Options) (*Host, error) {
 		o.Patience = 10 * time.Second
 	}
 	h := &Host{
-		handler: o.Handler, control: o.Control, skills: o.Skills, log: o.Log, opts: o, memory: newMemory(), live: map[string]*task{},
+		handler: o.Handler, control: o.Control, skills: o.Skills, log: o.Log, opts: o, memory: newMemory(), page: mostInList, live: map[string]*task{},
 	}
 	h.life, h.end = context.WithCancel(context.Background())
 	return h, nil

@@ -38,9 +38,6 @@ func (h *Host) serveRPC(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q, err := readRPC(r)
-	if err == nil {
-		err = h.speaks(r)
-	}
 	if err != nil {
 		h.failRPC(w, r, q, err)
 		return
@@ -116,6 +113,9 @@ func (h *Host) failRPC(w http.ResponseWriter, r *http.Request, q *rpcRequest, er
 
 // callRPC runs an operation that has one answer.
 func (h *Host) callRPC(r *http.Request, q *rpcRequest, who a2e.Caller) (any, error) {
+	if err := h.speaks(r); err != nil {
+		return nil, err
+	}
 	ctx := r.Context()
 	switch q.Method {
 	case "SendMessage":
@@ -156,6 +156,9 @@ func noPush() error {
 func (h *Host) streamRPC(w http.ResponseWriter, r *http.Request, q *rpcRequest, who a2e.Caller) {
 	e := newEvents(w, q.answer)
 	err := h.stream(r.Context(), e, func(ctx context.Context) error {
+		if err := h.speaks(r); err != nil {
+			return err
+		}
 		if q.Method == "SubscribeToTask" {
 			var p taskParams
 			if err := decode(q.Params, &p); err != nil {

@@ -20,7 +20,7 @@ import (
 const (
 	usualPage  = 50
 	mostInPage = 100
-	mostInList = 16 << 20 // bytes of artifacts in one page, which is shorter then
+	mostInList = 16 << 20 // bytes of contents in one page, which is shorter then
 )
 
 // listParams is a ListTasksRequest.
@@ -110,7 +110,7 @@ func (h *Host) listTasks(ctx context.Context, who a2e.Caller, p *listParams) (*a
 	if p.PageToken != "" {
 		rest = slices.DeleteFunc(slices.Clone(all), func(r *record) bool { return compare(r.cursor(), p.from) <= 0 })
 	}
-	for bytes := 0; len(rest) > 0 && len(out.Tasks) < out.PageSize && bytes < mostInList; rest = rest[1:] {
+	for bytes := 0; len(rest) > 0 && len(out.Tasks) < out.PageSize && bytes < h.page; rest = rest[1:] {
 		t, size, err := h.listed(ctx, who, rest[0], p)
 		if err != nil {
 			return nil, err
@@ -206,16 +206,29 @@ func (h *Host) listed(ctx context.Context, who a2e.Caller, r *record, p *listPar
 	t := r.task(got, h.memory.history(who.Principal, r.id), length)
 	if !p.IncludeArtifacts {
 		t.Artifacts = nil
-		return t, 0, nil
 	}
-	size := 0
-	for _, one := range t.Artifacts {
-		for _, part := range one.Parts {
-			size += len(part.Raw()) + len(part.Text())
+	return t, weight(t), nil
+}
+
+// weight is about how many bytes a task's contents are.
+func weight(t *a2a.Task) int {
+	n := 0
+	add := func(parts a2a.ContentParts) {
+		for _, part := range parts {
+			n += len(part.Raw()) + len(part.Text())
 			if raw, ok := part.Data().(json.RawMessage); ok {
-				size += len(raw)
+				n += len(raw)
 			}
 		}
 	}
-	return t, size, nil
+	for _, one := range t.Artifacts {
+		add(one.Parts)
+	}
+	for _, m := range t.History {
+		add(m.Parts)
+	}
+	if t.Status.Message != nil {
+		add(t.Status.Message.Parts)
+	}
+	return n
 }

@@ -153,8 +153,9 @@ func TestListWithArtifactsAndHistory(t *testing.T) {
 func TestListPagesAreBounded(t *testing.T) {
 	r := open(t, usual())
 	c := r.client(a2a.TransportProtocolJSONRPC, "")
+	r.h.page = 50
 	for range 12 {
-		sent(t, c, asks("big"))
+		sent(t, c, asks("events"))
 	}
 	seen, token := 0, ""
 	for pages := 0; ; pages++ {

@@ -68,11 +68,11 @@ func (h *Host) begin(who a2e.Caller, id identity, question bool, skill string, d
 	h.live[id.task] = t
 	h.group.Go(func() {
 		defer cancel()
-		answer := do(ctx, t)
-		t.finish(h.conclude(t, answer))
+		end := h.conclude(t, do(ctx, t))
 		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.live, id.task)
+		delete(h.live, id.task) // first of all: who is told of the end may ask, or go on, at once
+		h.mu.Unlock()
+		t.finish(end)
 	})
 	return t, s, nil
 }
@@ -114,23 +114,39 @@ func (t *task) WriteEvent(_ context.Context, ev *a2e.Event) error {
 	return nil
 }
 
-// send hands an update to each stream. A listener that does not read is waited for once, and then cut off.
+// send hands an update to each stream. Listeners that do not read are waited for once, all together, and then cut off.
 func (t *task) send(streams []*stream, update a2a.Event) {
+	var full []*stream
 	for _, s := range streams {
 		select {
 		case s.updates <- update:
-			continue
 		default:
+			full = append(full, s)
 		}
-		timer := time.NewTimer(t.patience)
+	}
+	if len(full) == 0 {
+		return
+	}
+	timer := time.NewTimer(t.patience)
+	defer timer.Stop()
+	late := false
+	for _, s := range full {
+		if !late {
+			select {
+			case s.updates <- update:
+				continue
+			case <-s.gone:
+				continue
+			case <-timer.C:
+				late = true
+			}
+		}
 		select {
 		case s.updates <- update:
-		case <-s.gone:
-		case <-timer.C:
+		default:
 			s.lagged = true
 			t.drop(s)
 		}
-		timer.Stop()
 	}
 }
 

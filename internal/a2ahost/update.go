@@ -104,9 +104,10 @@ type pieces struct {
 	byID  map[a2a.ArtifactID]*a2a.Artifact
 	open  map[a2a.ArtifactID]bool // more of it is to come
 	said  []*a2a.Message
-	bytes int
+	bytes int // of the artifacts
 	next  int // the sequence number of the event that follows
 	gap   bool
+	full  bool // no more artifacts are taken
 }
 
 // mostSaid bounds the messages of a task's history that its skill said.
@@ -132,7 +133,12 @@ func (p *pieces) artifact(u *a2a.TaskArtifactUpdateEvent) {
 	if p.byID == nil {
 		p.byID, p.open = map[a2a.ArtifactID]*a2a.Artifact{}, map[a2a.ArtifactID]bool{}
 	}
-	p.bytes += len(u.Artifact.Parts[0].Raw())
+	size := len(u.Artifact.Parts[0].Raw())
+	if p.full = p.full || p.bytes+size > mostInTask; p.full {
+		p.open[u.Artifact.ID] = true
+		return
+	}
+	p.bytes += size
 	p.open[u.Artifact.ID] = !u.LastChunk
 	whole := p.byID[u.Artifact.ID]
 	if whole == nil {

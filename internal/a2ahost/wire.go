@@ -20,13 +20,11 @@ import (
 const (
 	mediaA2A   = "application/a2a+json"
 	mediaSSE   = "text/event-stream"
-	writeLimit = 60 * time.Second // for an answer, or for an event of a stream
+	writeLimit = 60 * time.Second // for an answer, or for an event of a stream, instead of the listener's
 )
 
 // route sends a request to its binding.
 func (h *Host) route(w http.ResponseWriter, r *http.Request) {
-	// Answers are waited for as long as their calls take; each write has a limit of its own.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a test's recorder has none
 	activate(w, r)
 	path := strings.TrimPrefix(r.URL.Path, BasePath)
 	if path == "/rpc" || path == "/rpc/" {

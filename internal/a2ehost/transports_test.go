@@ -76,7 +76,7 @@ type posts struct {
 }
 
 func (p *posts) write(line string) error {
-	if p.written++; p.written%7 == 0 && strings.Contains(line, "skill/call") {
+	if p.written++; p.written%7 == 0 && p.written < 60 {
 		p.drop()
 		p.strm, _ = p.tryConnect()
 	}
@@ -89,7 +89,10 @@ func (p *posts) write(line string) error {
 
 func (p *posts) read() ([]byte, error) {
 	for p.strm == nil {
-		p.strm, _ = p.tryConnect()
+		var code int
+		if p.strm, code = p.tryConnect(); code != 0 && code != 200 {
+			return nil, fmt.Errorf("GET /stream = %d", code)
+		}
 	}
 	return p.strm.line()
 }

@@ -119,6 +119,44 @@ func TestStrangersHaveLittleTime(t *testing.T) {
 	})
 }
 
+// known is how many sessions there are.
+func (d *webDoor) known() int {
+	d.web.table.mu.Lock()
+	defer d.web.table.mu.Unlock()
+	return len(d.web.table.byID)
+}
+
+// Sessions that are over and wait for somebody to hear why are strangers too.
+func TestRefusedStrangersDoNotPileUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, stop := bubble(t, newHost(t, Options{Handler: newFake(), Auth: newWebKeeper(), Door: "http"}), WebOptions{Unknown: 5})
+		defer stop()
+		var all []*webSession
+		for range 50 {
+			p := d.session("")
+			all = append(all, p.ws())
+			p.send(shake("", "mallorys-key"))
+			synctest.Wait()
+		}
+		open := 0
+		for _, ws := range all {
+			ws.out.mu.Lock()
+			if !ws.out.closed {
+				open++
+			}
+			ws.out.mu.Unlock()
+		}
+		if known := d.known(); open != 5 || known != 5 {
+			t.Errorf("%d sessions are open, %d are known", open, known)
+		}
+		time.Sleep(lastWord + time.Second)
+		synctest.Wait()
+		if n := d.known(); n != 0 {
+			t.Errorf("%d sessions are left", n)
+		}
+	})
+}
+
 func TestSessionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opt := WebOptions{PerPrincipal: 2, MaxSessions: 3, SessionIdle: time.Hour}
@@ -153,6 +191,54 @@ func TestSessionsAreBounded(t *testing.T) {
 		if code := opens("alices-key"); code != http.StatusOK || a1.ws() != nil || a2.ws() == nil {
 			t.Errorf("a session beside an idle one = %d", code)
 		}
+	})
+}
+
+// A session that has no room takes nothing, says so, and answers what it took.
+func TestAFullSessionTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		d, stop := bubble(t, newHost(t, Options{Handler: f, Door: "http", MaxParallel: 1, MaxWaiting: 1}), WebOptions{})
+		defer stop()
+		p := d.session("")
+		taken := 0
+		for range 20 {
+			start := time.Now()
+			code, body := p.post(callLine(fmt.Sprint(taken), "wait"))
+			if code != http.StatusOK {
+				if took := time.Since(start); code != http.StatusServiceUnavailable || took != inboxWait {
+					t.Errorf("POST = %d %s after %v", code, body, took)
+				}
+				break
+			}
+			taken++
+		}
+		if taken < 3 || taken > 8 {
+			t.Errorf("%d requests were taken", taken)
+		}
+		close(f.release)
+		synctest.Wait()
+		p.send(callLine(fmt.Sprint(taken), "wait"), "", "{") // the one that was refused, and what is none
+		st := p.connect()
+		answers, faults := 0, 0
+		for answers+faults < taken+3 {
+			switch m := st.recv().(type) {
+			case *a2e.CallResponse:
+				if m.ReqID != fmt.Sprint(answers) {
+					t.Errorf("answer to %s, want %d", m.ReqID, answers)
+				}
+				answers++
+			case *a2e.ErrorMessage:
+				if m.Code != a2e.ParseError {
+					t.Errorf("error = %+v", m)
+				}
+				faults++
+			}
+		}
+		if faults != 2 {
+			t.Errorf("%d errors", faults)
+		}
+		p.drop()
 	})
 }
 
@@ -227,7 +313,7 @@ func TestAnswersThatNobodyTakes(t *testing.T) {
 // A stream that is not read is cut off, and holds up neither its call nor others.
 func TestASlowStreamIsCutOff(t *testing.T) {
 	f := newFake()
-	d := serveWeb(t, newHost(t, Options{Handler: f, Door: "http", WriteTimeout: 100 * time.Millisecond}), WebOptions{Queued: 256 << 10})
+	d := serveWeb(t, newHost(t, Options{Handler: f, Door: "http", WriteTimeout: 2 * time.Second}), WebOptions{Queued: 256 << 10})
 	p, other := d.session(""), d.session("")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(d.base, "http://"))
 	if err != nil {

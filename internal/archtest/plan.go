@@ -53,11 +53,12 @@ func hotcell() plan {
 			"internal/engine/js":      {"internal/engine"},
 			"sandbox/docker":          {"sandbox/cgroup"},
 			"sandbox/oci":             {"sandbox/cgroup"},
-			"integration/bench":       {"integration/rig"},
+			"integration/bench":       {"integration/rig", "executor/embed"},
 		},
 		only: map[string][]string{
 			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
+			"internal/a2ahost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/mcphost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 		},
 		reach: map[string][]string{
@@ -132,6 +133,7 @@ func floors() map[string]int {
 		"internal/a2ehost": floorDoor,
 		"internal/rest":    floorDoor,
 		"internal/mcphost": floorDoor,
+		"internal/a2ahost": floorDoor,
 
 		"executor/embed": floorProgram,
 	}
@@ -164,8 +166,9 @@ func programs() []string {
 
 func dependencies() []dependency {
 	return []dependency{
-		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools", "internal/mcphost"},
-			"operators' MCP servers are spoken to in one place, MCP clients in another"},
+		{"github.com/a2aproject/a2a-go/v2", []string{"internal/a2ahost", "integration/bench", "integration/doors"}, "A2A is spoken in one place; its tests are the official client"},
+		{"github.com/modelcontextprotocol/go-sdk", []string{"internal/tools", "internal/mcphost", "cmd/hotcell", "integration/bench", "integration/doors"},
+			"operators' MCP servers are spoken to in one place, MCP clients in another; tests of the program and of all doors are its clients"},
 		{"github.com/docker/docker", []string{"sandbox/docker", "images/docker", "integration/bench"},
 			"the Engine API's types stay behind the two adapters; the benchmark repeats the bare sequence to compare with"},
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
@@ -202,7 +205,7 @@ func dependencies() []dependency {
 		{"golang.org/x/net", []string{"policies"}, "names of hosts are brought into one form in one place"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci", "images/docker"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
-		{"golang.org/x/sys", []string{"internal/a2ehost", "internal/install", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
+		{"golang.org/x/sys", []string{"cmd/hotcell", "internal/a2ehost", "internal/install", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
 			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; cells without an " +
 				"engine are waited for by pidfd; folders that processes share have locks, and are exchanged at once; attacks speak to the kernel"},
 		{"github.com/coreos/go-oidc/v3", []string{"internal/oidc"}, "one package checks the signed tokens of an issuer"},

@@ -28,6 +28,7 @@ type Config struct {
 	Store   Store
 	Tools   Tools
 	A2E     A2E
+	A2A     A2A
 	LLM     LLM
 	Secrets Secrets
 	Auth    Auth
@@ -82,6 +83,11 @@ type CustomPolicy struct {
 // Images names the images of bundles that name none.
 type Images struct {
 	Defaults map[string]string // by kind of script: python, sh
+}
+
+// A2A sets what the agent card can't know.
+type A2A struct {
+	URL string // of the HTTP door as clients reach it; "": as their requests have it
 }
 
 // A2E sets what the protocol leaves open.

@@ -63,6 +63,7 @@ func fields() []field {
 		{"a2e.errors", func(c *Config) any { return &c.A2E.Errors }},
 		{"a2e.embed_events", func(c *Config) any { return &c.A2E.EmbedEvents }},
 		{"a2e.session_idle", func(c *Config) any { return &c.A2E.SessionIdle }},
+		{"a2a.url", func(c *Config) any { return &c.A2A.URL }},
 		{"llm.providers", func(c *Config) any { return &c.LLM.Providers }},
 		{"llm.base_urls", func(c *Config) any { return &c.LLM.BaseURLs }},
 		{"secrets", func(c *Config) any { return &c.Secrets }},

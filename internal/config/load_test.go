@@ -157,6 +157,7 @@ tools:
     notes: {command: [notes-server, --stdio], env: {TOKEN: "env:NOTES_TOKEN"}, tools: [find*], read_only: [find], timeout: 20s, skills: [minutes], recommends: [note-taking]}
     web: {url: "https://mcp.example.org/mcp", headers: {Authorization: "stored:web"}}
 a2e: {errors: message, embed_events: false, session_idle: 90s}
+a2a: {url: "https://cells.example:8443"}
 llm:
   providers:
     - name: claude
@@ -217,6 +218,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			"web": {URL: "https://mcp.example.org/mcp", Headers: map[string]string{"Authorization": "stored:web"}},
 		}},
 		A2E: A2E{Errors: "message", SessionIdle: Age(90 * time.Second)},
+		A2A: A2A{URL: "https://cells.example:8443"},
 		LLM: LLM{Providers: []llm.Provider{
 			{
 				Name: "claude", Kind: llm.Anthropic, Credential: "stored:claude", Models: []string{"claude-*"}, Model: "claude-small",

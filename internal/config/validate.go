@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,6 +51,7 @@ func (c *Config) faults() []*FieldError {
 	}
 	v.add("a2e.errors", oneOf(c.A2E.Errors, []string{"resp", "message"}))
 	v.add("a2e.session_idle", waitingTime(c.A2E.SessionIdle))
+	v.add("a2a.url", checkOwnURL(c.A2A.URL))
 	return v
 }
 
@@ -160,4 +162,16 @@ func oneOf(s string, words []string, planned ...string) string {
 		return fmt.Sprintf("%q is not available in this version, expected %s", s, expected)
 	}
 	return fmt.Sprintf("expected %s, not %q", expected, s)
+}
+
+// checkOwnURL takes a URL that has no path, so that those of the doors can be put behind it.
+func checkOwnURL(text string) string {
+	if text == "" {
+		return ""
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return "expected http:// or https:// and a host, with a port or not, and nothing behind it"
+	}
+	return ""
 }

@@ -39,6 +39,9 @@ func (c *Curator) Callable(ctx context.Context, who a2e.Caller) ([]catalog.Entry
 	return entries, nil
 }
 
+// ReadOnly is the key of a manifest's metadata by which a plugin says that a skill changes nothing.
+const ReadOnly = "read_only"
+
 // hosted returns what the plugins offer to a caller.
 func (c *Curator) hosted(ctx context.Context, who a2e.Caller) (entries []catalog.Entry, err error) {
 	for _, p := range c.Plugins {
@@ -47,7 +50,14 @@ func (c *Curator) hosted(ctx context.Context, who a2e.Caller) (entries []catalog
 			return nil, err
 		}
 		for _, d := range defs {
-			entries = append(entries, catalog.Entry{Definition: d, Hosted: true, Shared: true})
+			if d.Status == "" { // which a plugin may leave out, as the executor has it
+				d.Status = a2e.StatusPublished
+			}
+			if d.Status != a2e.StatusPublished {
+				continue
+			}
+			readOnly, _ := d.Metadata[ReadOnly].(bool)
+			entries = append(entries, catalog.Entry{Definition: d, ReadOnly: readOnly, Hosted: true, Shared: true})
 		}
 	}
 	return entries, nil

@@ -1,6 +1,7 @@
 package curator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -28,9 +29,15 @@ func (c custom) List(ctx context.Context, who a2e.Caller, principal int64) ([]ca
 	if err != nil {
 		return nil, err
 	}
-	out := make([]catalog.CustomSkill, len(records))
-	for i, r := range records {
-		out[i] = c.present(ctx, at.owner, r)
+	allows, err := c.allows(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]catalog.CustomSkill, 0, len(records))
+	for _, r := range records {
+		if allows(r.Name) {
+			out = append(out, c.present(ctx, at.owner, r))
+		}
 	}
 	return out, nil
 }
@@ -77,6 +84,19 @@ func (c custom) Allowlist(ctx context.Context, who a2e.Caller, principal int64, 
 	return rows, err
 }
 
+// allows says what a caller's agent may use: what it may not, it does not read either.
+func (c *Curator) allows(ctx context.Context, who a2e.Caller) (func(name string) bool, error) {
+	var gate func(string) bool
+	var err error
+	if c.Gate != nil {
+		gate, err = c.Gate.Gate(ctx, who)
+	}
+	if gate == nil {
+		gate = func(string) bool { return true }
+	}
+	return gate, err
+}
+
 // find returns a custom skill that the caller can see. A name that is not there and a principal that can't be seen are one.
 func (c custom) find(ctx context.Context, who a2e.Caller, principal int64, name string) (owned, catalog.Record, error) {
 	name = strings.TrimSpace(name)
@@ -84,7 +104,11 @@ func (c custom) find(ctx context.Context, who a2e.Caller, principal int64, name 
 	if err == nil {
 		var r catalog.Record
 		if r, err = c.store.CustomSkill(ctx, at.id, name); err == nil {
-			return at, r, nil
+			var allows func(string) bool
+			if allows, err = c.allows(ctx, who); err == nil && allows(name) {
+				return at, r, nil
+			}
+			err = cmp.Or(err, catalog.ErrNone)
 		}
 	}
 	if errors.Is(err, catalog.ErrNone) {

@@ -91,6 +91,7 @@ func definition(name, about, schema string) a2e.Definition {
 	return a2e.Definition{
 		Name: name, Version: "1.0.0", Description: about, Triggers: []string{}, Status: a2e.StatusPublished, InputSchema: json.RawMessage(schema),
 		OutputSchema: json.RawMessage("{}"), Arguments: []string{}, Source: "system", Category: &category, Tags: []string{"skills"},
+		Metadata: map[string]any{ReadOnly: name != manageTool},
 	}
 }
 
@@ -152,22 +153,11 @@ func beginning(text string) string {
 
 // readable lists the skills that a caller sees and its agent may use, each name once.
 func (h *Hosted) readable(ctx context.Context, who a2e.Caller) ([]catalog.Summary, error) {
-	gate, err := h.opt.Agents.Gate(ctx, who)
-	if err != nil {
-		return nil, err
-	}
 	all, err := h.opt.Reader.Skills(ctx, who, 0)
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{}
-	return slices.DeleteFunc(all, func(s catalog.Summary) bool {
-		if seen[s.Name] || gate != nil && !gate(s.Name) {
-			return true
-		}
-		seen[s.Name] = true
-		return false
-	}), nil
+	return slices.CompactFunc(all, func(a, b catalog.Summary) bool { return a.Name == b.Name }), nil
 }
 
 // ExecuteSkill implements [a2e.Plugin].

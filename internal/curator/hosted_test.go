@@ -1,8 +1,10 @@
 package curator
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -257,6 +259,76 @@ func TestTheShelfHasTheGate(t *testing.T) {
 		names = append(names, e.Definition.Name)
 	}
 	if diff := cmp.Diff([]string{"skill", "skill-catalog", "word-count"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What an agent may not use it does not read, on whatever way; people read all that they see.
+func TestAllowlistsHoldWhereSkillsAreRead(t *testing.T) {
+	a := newAgency(t, false)
+	a.create(t, alice, 0, draft("notes"))
+	a.create(t, alice, 0, draft("more-notes"))
+	bot := a.agent(t, alice, 0, "bot")
+	a.allow(t, alice, bot.ID, "word-count", "notes")
+	for who, want := range map[string]string{"": "more-notes notes time-arithmetic word-count", "bot": "notes word-count"} {
+		caller := as(alice, who)
+		var got []string
+		all, err := a.Skills(t.Context(), caller, 0)
+		for _, s := range all {
+			got = append(got, s.Name)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q lists %v, %v", who, got, err)
+		}
+		mine, err := a.Custom.List(t.Context(), caller, 0)
+		if err != nil || len(mine) != strings.Count(want, "notes") {
+			t.Errorf("%q lists %d custom skills, %v", who, len(mine), err)
+		}
+		for _, name := range []string{"time-arithmetic", "word-count", "notes", "more-notes"} {
+			sees := slices.Contains(strings.Fields(want), name)
+			gone, noFile := catalog.SkillNotFound, catalog.SkillFileNotFound
+			if sees {
+				gone, noFile = "", ""
+			}
+			refused(t, second(a.Skill(t.Context(), caller, name, 0)), gone)
+			refused(t, second(a.File(t.Context(), caller, name, "SKILL.md", 0)), noFile)
+			if strings.HasSuffix(name, "notes") {
+				refused(t, second(a.Custom.Show(t.Context(), caller, 0, name)), gone)
+				refused(t, second(a.Custom.Read(t.Context(), caller, 0, name, "SKILL.md")), gone)
+			}
+		}
+	}
+}
+
+// plugin is one of somebody else's.
+type plugin []a2e.Definition
+
+func (p plugin) ListSkills(context.Context, a2e.Caller) ([]a2e.Definition, error) { return p, nil }
+func (plugin) ExecuteSkill(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) {
+	return nil, nil
+}
+
+// What plugins serve can be called, unless a skill of the shelf has its name, or its plugin says that it is not there; it changes
+// something unless its plugin says that it does not.
+func TestWhatPluginsServeCanBeCalled(t *testing.T) {
+	a := newAgency(t, false)
+	a.Plugins = append(a.Plugins, plugin{
+		{Name: "greet"}, {Name: "look", Status: a2e.StatusPublished, Metadata: map[string]any{ReadOnly: true}},
+		{Name: "word-count"}, {Name: "hidden", Status: a2e.StatusBlocked},
+	})
+	all, err := a.Callable(t.Context(), alice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range all {
+		got = append(got, fmt.Sprintf("%s %t %t %s", e.Definition.Name, e.Hosted, e.ReadOnly, e.Definition.Status))
+	}
+	want := []string{
+		"greet true false Published", "look true true Published", "manage_skill true false Published", "skill true true Published",
+		"skill-catalog true true Published", "time-arithmetic false true Published", "word-count false false Published",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -126,7 +126,9 @@ func (h *Hosted) sane(ctx context.Context, who a2e.Caller, r *request) error {
 			return err
 		}
 	}
-	s, err := h.opt.Custom.Show(ctx, who, r.principal, r.skill)
+	person := who
+	person.Agent = "" // what it may use is one thing, what it may ask to write another
+	s, err := h.opt.Custom.Show(ctx, person, r.principal, r.skill)
 	var e *catalog.Error
 	switch {
 	case err != nil && !(errors.As(err, &e) && e.Code == catalog.SkillNotFound):

@@ -29,13 +29,19 @@ func (c *Curator) Version() uint64 {
 	return v
 }
 
-// narrowed is the shelf as a caller sees it, of one principal alone unless principal is 0.
+// narrowed is the shelf as a caller sees it, of one principal alone unless principal is 0. What its agent may not use it does not
+// read either.
 func (c *Curator) narrowed(ctx context.Context, who a2e.Caller, principal int64) (*view, error) {
 	seen, err := c.roster.look(ctx)
 	if err != nil {
 		return nil, err
 	}
 	v := &view{Curator: c}
+	if c.Gate != nil {
+		if v.allows, err = c.Gate.Gate(ctx, who); err != nil {
+			return nil, err
+		}
+	}
 	switch p := seen.ids[principal]; {
 	case principal <= 0:
 		v.packs = seen.of(who)
@@ -54,9 +60,14 @@ func (c *Curator) Skills(ctx context.Context, who a2e.Caller, principal int64) (
 	shipped := c.shipped.List()
 	all := make([]catalog.Summary, 0, len(shipped))
 	for _, s := range shipped {
-		all = append(all, summary(s))
+		if v.Allows(s) {
+			all = append(all, summary(s))
+		}
 	}
 	for _, at := range v.places() {
+		if v.allows != nil && !v.allows(at.label.Name) {
+			continue
+		}
 		m, err := c.make(ctx, at.pack, at.slot)
 		if err != nil {
 			return nil, err
@@ -76,7 +87,7 @@ func summary(s *skills.Skill) catalog.Summary {
 	}
 	return catalog.Summary{
 		Name: s.Name, Slug: s.Name, Description: s.Description, Source: s.Source, License: s.License, Files: s.Bundle.Files,
-		HasWarnings: len(s.Findings) > 0, RequiredTools: tools, Version: s.Version, Status: string(s.Status),
+		HasWarnings: len(s.Findings) > 0, RequiredTools: tools, Version: s.Version, Status: string(s.Status), Digest: s.Bundle.Digest,
 	}
 }
 
@@ -102,14 +113,20 @@ func (c *Curator) Skill(ctx context.Context, who a2e.Caller, slug string, princi
 
 // lookup finds a shipped skill, or else a custom one; both are nil where there is none.
 func (c *Curator) lookup(ctx context.Context, who a2e.Caller, slug string, principal int64) (*skills.Skill, *made, error) {
-	if s := c.shipped.Lookup(slug); s != nil {
-		return s, nil, nil
-	}
 	v, err := c.narrowed(ctx, who, principal)
 	if err != nil {
 		return nil, nil, err
 	}
+	if s := c.shipped.Lookup(slug); s != nil {
+		if !v.Allows(s) {
+			s = nil
+		}
+		return s, nil, nil
+	}
 	for _, at := range v.named(slug) {
+		if v.allows != nil && !v.allows(at.label.Name) {
+			continue
+		}
 		if m, err := c.make(ctx, at.pack, at.slot); m != nil || err != nil {
 			return nil, m, err
 		}

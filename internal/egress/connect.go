@@ -32,17 +32,19 @@ func (g *grant) reach(ctx context.Context, host policies.NetHost, port uint16) (
 	if no != nil {
 		return nil, last, no
 	}
+	var late net.Error // how the last try ended
 	for i, addr := range addrs {
 		conn, err := g.dial(limited, netip.AddrPortFrom(addr, port), len(addrs)-i)
 		if err == nil {
 			return conn, addr, nil
 		}
-		last = addr
+		last, late = addr, nil
+		errors.As(err, &late)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, last, forbidden("the call has ended")
-	case limited.Err() != nil:
+	case limited.Err() != nil || late != nil && late.Timeout():
 		return nil, last, &refusal{http.StatusGatewayTimeout, host.String() + " did not answer in time"}
 	}
 	return nil, last, &refusal{http.StatusBadGateway, host.String() + " cannot be reached"}

@@ -69,3 +69,32 @@ func (g *guarded) ListSkills(ctx context.Context, who a2e.Caller) (defs []a2e.De
 
 // A slice of time is the same for who counts what principals use and for who keeps it.
 var _ = [1]struct{}{}[admission.Slice-store.SpentSlice]
+
+// Desk is the catalog for an operator's own commands, beside the daemons that have the same data folder. Its owner closes it.
+type Desk struct {
+	*Catalog
+	Store *store.Store
+	Close func() error
+}
+
+// OpenDesk opens the catalog without a supervisor. No engine is asked, and no server of tools.
+func OpenDesk(ctx context.Context, cfg *config.Config, log *slog.Logger) (*Desk, error) {
+	if err := DataFolder(cfg.DataDir); err != nil {
+		return nil, err
+	}
+	box := Toolbox(cfg, log)
+	lib, err := Library(cfg, box, log)
+	if err != nil {
+		box.Close()
+		return nil, &ConfigError{err}
+	}
+	journal, err := OpenJournal(ctx, cfg, log)
+	if err != nil {
+		box.Close()
+		return nil, err
+	}
+	return &Desk{
+		Catalog: openCatalog(cfg, Options{Log: log}, lib, box, journal), Store: journal,
+		Close: func() error { box.Close(); return journal.Close() },
+	}, nil
+}

@@ -120,7 +120,9 @@ func TestDayQuotasSurviveARestart(t *testing.T) {
 // faulty is a plugin that can't list its skills.
 type faulty struct{}
 
-func (faulty) ListSkills(context.Context, a2e.Caller) ([]a2e.Definition, error) { panic("out of order") }
+func (faulty) ListSkills(context.Context, a2e.Caller) ([]a2e.Definition, error) {
+	panic("out of order")
+}
 func (faulty) ExecuteSkill(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) {
 	panic("out of order")
 }

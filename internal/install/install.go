@@ -21,7 +21,7 @@ import (
 const (
 	maxSkills   = 5_000 // that are installed
 	maxWarnings = 20    // that are kept of a version
-	atOnce      = 2     // uploads that are worked on; others wait
+	atOnce      = 2     // archives that are unpacked; others wait
 )
 
 // Options are what an [Installer] may be given.
@@ -83,18 +83,23 @@ func (in *Installer) Install(ctx context.Context, name, kind string, upload io.R
 	if kind != Zip && kind != TarGz {
 		return nil, bad(CodeKind, "", "archives of the kind %q are not taken; expected %s or %s", show(kind), Zip, TarGz)
 	}
-	select {
-	case in.turns <- struct{}{}:
-		defer func() { <-in.turns }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 	s, err := in.stage()
 	if err != nil {
 		return nil, err
 	}
 	defer in.discard(s)
-	made, err := in.make(ctx, s, name, kind, upload)
+	a, done, err := s.spool(ctx, kind, upload)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	select { // not before: an upload may take its time
+	case in.turns <- struct{}{}:
+		defer func() { <-in.turns }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	made, err := in.make(ctx, s, name, a)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +131,7 @@ type made struct {
 }
 
 // make checks an upload and unpacks it in the stage.
-func (in *Installer) make(ctx context.Context, s *stage, name, kind string, upload io.Reader) (*made, error) {
-	a, done, err := s.spool(ctx, kind, upload)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
+func (in *Installer) make(ctx context.Context, s *stage, name string, a archive) (*made, error) {
 	names, err := a.check(ctx, false)
 	if err != nil {
 		return nil, err

@@ -84,6 +84,7 @@ func (f *fakeSkill) detail() *catalog.Detail {
 		fmt.Fprintf(sum, "%s %q\n", name, f.files[name].Data)
 	}
 	d.Digest = hex.EncodeToString(sum.Sum(nil))
+	d.Summary.Digest, d.Summary.Files = d.Digest, len(d.Files)
 	return d
 }
 
@@ -138,7 +139,7 @@ func (s *shelf) Skill(_ context.Context, who a2e.Caller, slug string, _ int64) (
 }
 
 func (s *shelf) File(_ context.Context, who a2e.Caller, slug, path string, _ int64) ([]byte, error) {
-	if f := s.find(who, slug); f != nil {
+	if f := s.find(who, slug); f != nil && !f.entry.Hosted {
 		if b, err := fs.ReadFile(f.files, path); err == nil && len(b) <= catalog.MaxRead {
 			return b, nil
 		}

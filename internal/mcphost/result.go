@@ -57,10 +57,7 @@ func success(r *a2e.Result, revision string) *mcp.CallToolResult {
 	if err != nil {
 		return failure(a2e.Errorf(a2e.SkillError, "the result has no JSON form"))
 	}
-	text := string(raw)
-	if s, ok := r.Data.(string); ok {
-		text = s
-	}
+	text := plainly(raw)
 	if object := raw[0] == '{'; object || revision >= statelessRevision && r.Data != nil {
 		res.StructuredContent = json.RawMessage(raw)
 		if object && len(text) > maxText {
@@ -70,17 +67,23 @@ func success(r *a2e.Result, revision string) *mcp.CallToolResult {
 	if r.Data != nil {
 		res.Content = append(res.Content, &mcp.TextContent{Text: text})
 	}
-	if r.Summary != nil && r.Summary != "" {
-		summary, ok := r.Summary.(string)
-		if !ok {
-			raw, _ := encode(r.Summary) // a number or the like
-			summary = string(raw)
-		}
-		if summary != text {
+	if r.Summary != nil {
+		raw, _ := encode(r.Summary)
+		summary := plainly(raw)
+		if summary != "" && summary != text {
 			res.Content = append(res.Content, &mcp.TextContent{Text: summary})
 		}
 	}
 	return res
+}
+
+// plainly is a text as it is, and anything else as JSON.
+func plainly(raw []byte) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
 }
 
 // encode is JSON without the escapes that only HTML needs.

@@ -48,11 +48,14 @@ func (h *Host) ServeStdio(ctx context.Context, r io.Reader, w io.Writer, who aut
 	case <-ctx.Done():
 	}
 	p.end()
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
+	defer cancel()
+	pipe.answered(late) // once it is closing the SDK sends no answers
 	waiting.Go(func() { _ = conn.Close() })
 	select {
 	case <-ended:
 		waiting.Wait()
-	case <-time.After(closeWithin):
+	case <-late.Done():
 		_ = pipe.inner.Close()
 	}
 	return nil
@@ -66,6 +69,7 @@ type stdio struct {
 
 	mu      sync.Mutex
 	waiting map[jsonrpc.ID]bool // requests without an answer
+	writing int                 // answers that are on their way
 	freed   chan struct{}       // has something when waiting shrank
 	once    sync.Once
 	closed  chan struct{}
@@ -116,12 +120,37 @@ func (s *stdio) take(id jsonrpc.ID) bool {
 	}
 }
 
+// answered waits until no request is without an answer.
+func (s *stdio) answered(ctx context.Context) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		left := len(s.waiting) + s.writing
+		s.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // Write implements [mcp.Connection].
 func (s *stdio) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if resp, ok := msg.(*jsonrpc.Response); ok {
 		s.mu.Lock()
 		delete(s.waiting, resp.ID)
+		s.writing++
 		s.mu.Unlock()
+		defer func() {
+			s.mu.Lock()
+			s.writing--
+			s.mu.Unlock()
+		}()
 		select {
 		case s.freed <- struct{}{}:
 		default:

@@ -106,6 +106,7 @@ var story = []struct{ method, target, body, header, value string }{
 	{"POST", "/v1/skills/up/rollback", `{"version":"v9"}`, "", ""},
 	{"DELETE", "/v1/skills/up", "", "", ""},
 	{"DELETE", "/v1/skills/up", "", "", ""},
+	{"GET", "/v1/skills?tag=x", "", "", ""},
 	{"GET", "/v1/calls", "", "", ""},
 	{"GET", "/v1/calls/01J", "", "", ""},
 	{"GET", "/v1/calls/01J/events?after=2", "", "", ""},

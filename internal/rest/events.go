@@ -33,6 +33,9 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	calls := a.calls(r.Context())
 	kind := preferred(r, kindJSON, kindNDJSON, kindSSE)
+	if r.Method == http.MethodHead { // has no body to wait for
+		kind, wait = kindJSON, 0
+	}
 	if kind == kindJSON && wait == 0 {
 		events, err := calls.Events(r.Context(), id, from)
 		if err != nil {
@@ -116,6 +119,8 @@ func (f *follower) next(ctx context.Context) ([]a2e.Event, *a2e.CallResponse, er
 		select {
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
+		case <-closing(ctx):
+			return nil, nil, errClosing
 		case <-tick.C:
 		}
 	}
@@ -148,8 +153,7 @@ func (f *follower) stream(w http.ResponseWriter, r *http.Request, kind string) e
 		events, answer, err := f.next(ctx)
 		switch {
 		case err != nil:
-			s.abort()
-			return nil
+			return s.abort(err)
 		case len(events) > 0:
 			for i := range events {
 				if s.WriteEvent(ctx, &events[i]) != nil {

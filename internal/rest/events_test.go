@@ -3,6 +3,8 @@ package rest
 import (
 	"context"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -70,6 +72,7 @@ func TestEventsAreFollowed(t *testing.T) {
 		"lines":            {"GET /v1/calls/x/events HTTP/1.1\r\nAccept: application/x-ndjson\r\n", []string{`"seq":0}` + "\n", `"seq":4}` + "\n", `"type":"skill/call/resp"`}},
 		"wait":             {"GET /v1/calls/x/events?wait=30&after=0 HTTP/1.1\r\n", []string{`{"events":[{`, `"seq":1}]}`}},
 		"wait in vain":     {"GET /v1/calls/x/events?wait=1&after=7 HTTP/1.1\r\n", []string{`{"events":[]}`}},
+		"head":             {"HEAD /v1/calls/x/events?wait=9 HTTP/1.1\r\nAccept: text/event-stream\r\n", nil},
 		"wait for the end": {"GET /v1/calls/x/events?wait=60&after=4 HTTP/1.1\r\n", []string{`{"events":[]}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,5 +139,43 @@ func TestFollowersAreBounded(t *testing.T) {
 	err := a.events(nil, r)
 	if p, ok := err.(*problem); !ok || p.status != 503 || p.retryAfter == 0 {
 		t.Errorf("%v", err)
+	}
+}
+
+// A stream that breaks before it began is an error like any other.
+func TestAStreamThatNeverBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &running{begun: time.Now().Add(time.Hour)}
+		time.AfterFunc(500*time.Millisecond, func() { f.mu.Lock(); f.gone = true; f.mu.Unlock() })
+		status, text, err := heard(t, New(Options{Control: f}), "GET /v1/calls/x/events HTTP/1.1\r\nAccept: text/event-stream\r\n")
+		if err != nil || status != 404 || text != `{"error":{"code":"not_found","message":"no such call"}}`+"\n" {
+			t.Errorf("%d %v\n%s", status, err, text)
+		}
+	})
+}
+
+// Who follows a call does not keep the door from closing.
+func TestFollowersLetTheDoorClose(t *testing.T) {
+	for _, accept := range []string{kindSSE, kindJSON} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(context.Background())
+			ln, ended := &pipes{make(chan net.Conn), make(chan struct{})}, make(chan error, 1)
+			go func() {
+				ended <- Serve(ctx, ln, New(Options{Control: &running{begun: time.Now().Add(time.Hour)}}), slog.New(slog.DiscardHandler))
+			}()
+			ours, theirs := net.Pipe()
+			ln.conns <- theirs
+			if _, err := io.WriteString(ours, "GET /v1/calls/x/events?wait=60 HTTP/1.1\r\nHost: localhost\r\nAccept: "+accept+"\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			go func() { _, _ = io.Copy(io.Discard, ours) }()
+			time.Sleep(5 * time.Second)
+			start := time.Now()
+			stop()
+			if err := <-ended; err != nil || time.Since(start) > time.Second {
+				t.Errorf("%s: closed after %v: %v", accept, time.Since(start), err)
+			}
+			_ = ours.Close()
+		})
 	}
 }

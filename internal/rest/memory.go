@@ -13,16 +13,16 @@ type memory struct {
 
 const (
 	allMemory = 256 << 20 // bytes
-	ownMemory = 1 << 20
+	ownMemory = 64 << 10
 )
 
 func newMemory() memory { return memory{semaphore.NewWeighted(allMemory)} }
 
-// take reserves room for a request's body, of unknown length for the largest that there may be. give it back in the end.
-func (m memory) take(r *http.Request) (give func(), err error) {
+// take reserves room for a request's body, which has most bytes if its length is not known. give it back in the end.
+func (m memory) take(r *http.Request, most int64) (give func(), err error) {
 	n := r.ContentLength
 	if n < 0 {
-		n = maxCall
+		n = most
 	}
 	if n <= ownMemory {
 		return func() {}, nil

@@ -70,9 +70,11 @@ func describe(schemas huma.Registry, t *route) *huma.Operation {
 		Extensions: map[string]any{"x-scope": string(t.scope)},
 	}
 	for _, name := range pathNames(t.path) {
-		op.Parameters = append(op.Parameters, &huma.Param{
-			Name: name, In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, AllowReserved: t.deep && strings.HasSuffix(t.path, "{"+name+"}"),
-		})
+		p := &huma.Param{Name: name, In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}}
+		if t.deep && strings.HasSuffix(t.path, "{"+name+"}") {
+			p.Description = "May have slashes, as they are or percent-encoded."
+		}
+		op.Parameters = append(op.Parameters, p)
 	}
 	for _, p := range t.params {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Description: p.about, Schema: &huma.Schema{Type: p.kind}})
@@ -169,6 +171,14 @@ func document(described huma.API) ([]byte, error) {
 	for name, member := range nullable {
 		if s := doc.Components.Schemas.Map()[name]; s != nil && s.Properties[member].Ref != "" {
 			s.Properties[member] = &huma.Schema{OneOf: []*huma.Schema{s.Properties[member], {Type: "null"}}}
+		}
+	}
+	for name, s := range doc.Components.Schemas.Map() {
+		if strings.Contains(doc.Components.Schemas.TypeFromRef("#/components/schemas/"+name).PkgPath(), "/internal/a2e") {
+			continue // of A2E some lists may be null
+		}
+		for _, member := range s.Properties {
+			member.Nullable = member.Nullable && member.Type != huma.TypeArray
 		}
 	}
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{

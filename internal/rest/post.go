@@ -69,11 +69,6 @@ func (a *api) callRoutes() []route {
 
 // call runs a call and answers with its response, whatever became of it.
 func (a *api) call(w http.ResponseWriter, r *http.Request) error {
-	room, err := a.memory.take(r)
-	if err != nil {
-		return err
-	}
-	defer room()
 	b, err := io.ReadAll(r.Body)
 	if err != nil {
 		return unread(err)

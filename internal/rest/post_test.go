@@ -325,7 +325,7 @@ func TestMemoryIsShared(t *testing.T) {
 	for range allMemory / maxCall {
 		r := httptest.NewRequest("POST", "/", nil)
 		r.ContentLength = -1
-		give, err := m.take(r)
+		give, err := m.take(r, maxCall)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,11 +333,11 @@ func TestMemoryIsShared(t *testing.T) {
 	}
 	r := httptest.NewRequest("POST", "/", nil)
 	r.ContentLength = ownMemory + 1
-	if _, err := m.take(r); err == nil {
+	if _, err := m.take(r, maxCall); err == nil {
 		t.Error("more than there is was given")
 	}
 	r.ContentLength = ownMemory
-	if _, err := m.take(r); err != nil {
+	if _, err := m.take(r, maxCall); err != nil {
 		t.Errorf("a small one: %v", err)
 	}
 	slices.Reverse(all)
@@ -345,7 +345,7 @@ func TestMemoryIsShared(t *testing.T) {
 		give()
 	}
 	r.ContentLength = maxCall
-	if _, err := m.take(r); err != nil {
+	if _, err := m.take(r, maxCall); err != nil {
 		t.Errorf("after they were given back: %v", err)
 	}
 }

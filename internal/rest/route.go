@@ -85,10 +85,23 @@ func (a *api) mounted(mux *http.ServeMux, version string, routes []route) huma.A
 // serving turns the error of a route into its answer.
 func (a *api) serving(t *route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := t.serve(w, r); err != nil {
+		err := a.roomy(t, w, r)
+		if err != nil {
 			a.failed(w, r, err)
 		}
 	}
+}
+
+// roomy serves a request once there is memory for its body, where that is read whole.
+func (a *api) roomy(t *route, w http.ResponseWriter, r *http.Request) error {
+	if t.in != nil && !t.takesBytes() {
+		give, err := a.memory.take(r, t.takes.whole().max)
+		if err != nil {
+			return err
+		}
+		defer give()
+	}
+	return t.serve(w, r)
 }
 
 const (

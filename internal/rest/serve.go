@@ -36,7 +36,9 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		BaseContext: func(net.Listener) context.Context {
+			return context.WithValue(context.WithoutCancel(ctx), closingKey{}, ctx.Done())
+		},
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -56,3 +58,13 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 	})
 	return g.Wait()
 }
+
+type closingKey struct{}
+
+// closing is closed once the listener of a request is to be closed: who waits for what may take for ever gives up then.
+func closing(ctx context.Context) <-chan struct{} {
+	c, _ := ctx.Value(closingKey{}).(<-chan struct{})
+	return c
+}
+
+var errClosing = &problem{status: http.StatusServiceUnavailable, code: "unavailable", message: "hotcell is stopping", retryAfter: 1}

@@ -70,15 +70,15 @@ func unsayable(answer *a2e.CallResponse) *a2e.CallResponse {
 	return a2e.Failure(answer.ReqID, answer.Name, a2e.AsError(errors.New("answer has no JSON form")), 0)
 }
 
-// abort ends a stream in a way that a client can tell from a good end.
-func (s *stream) abort() {
+// abort ends a stream in a way that a client can tell from a good end. One that has not begun can be answered with the error.
+func (s *stream) abort(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done = true
 	if s.begun {
 		panic(http.ErrAbortHandler)
 	}
-	s.begin(http.StatusServiceUnavailable)
+	return err
 }
 
 // begin sends the head, once.

@@ -268,6 +268,31 @@ func bundleOf(bundles map[string]fstest.MapFS, file string) (string, fstest.MapF
 	return "", bundles[file]
 }
 
+// A folder that can't be looked into is told: it might hold skills.
+func TestFoldersThatCannotBeRead(t *testing.T) {
+	files := mapFS("skills/good/SKILL.md", "---\nname: good\ndescription: x\n---\n", "skills/closed/x", "")
+	for _, dir := range []string{"skills", "skills/closed"} {
+		found, n := Lint(closed{files}, dir, LintOptions{})
+		if len(found) != 1 || found[0].Code != CodeUnreadableFile || found[0].Line != 0 || n != strings.Count("skills", dir) {
+			t.Errorf("%s: %d bundles, %q", dir, n, texts(found))
+		}
+	}
+}
+
+// closed is a file system with a folder that nobody may look into.
+type closed struct{ fs.FS }
+
+func (c closed) Open(name string) (fs.File, error) {
+	if path.Base(name) == "closed" {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return c.FS.Open(name)
+}
+
+func (c closed) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(c.FS, name) }
+
+func (c closed) ReadLink(name string) (string, error) { return fs.ReadLink(c.FS, name) }
+
 // locked is a file system in which nobody may read what is below a folder of that name, whoever runs the test.
 type locked struct{ fs.FS }
 

@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"errors"
 	"io/fs"
 	"path"
 	"strings"
@@ -38,7 +39,8 @@ func Lint(fsys fs.FS, dir string, o LintOptions) (found []Finding, bundles int) 
 	}
 	s := &search{fsys: sub}
 	s.below(".", 1)
-	if len(s.bundles) == 0 {
+	found = s.unread
+	if len(s.bundles) == 0 && len(found) == 0 {
 		return []Finding{{
 			Code: CodeNoSkill, Severity: SeverityError, File: fileSkill,
 			Message: "no SKILL.md here, nor in a folder below; a skill is a folder with a SKILL.md",
@@ -76,6 +78,7 @@ func (o LintOptions) check(fsys fs.FS, folder string) []Finding {
 type search struct {
 	fsys    fs.FS
 	bundles []string
+	unread  []Finding // folders that can't be looked into
 	looked  int
 }
 
@@ -87,7 +90,12 @@ func isDir(fsys fs.FS, name string) bool {
 func (s *search) below(dir string, depth int) {
 	entries, err := fs.ReadDir(s.fsys, dir)
 	if err != nil {
-		return // what can't be read holds nothing that could be checked
+		if len(s.unread) < maxFindings && !errors.Is(err, fs.ErrNotExist) {
+			s.unread = append(s.unread, Finding{
+				Code: CodeUnreadableFile, Severity: SeverityError, File: clip(dir, 2*maxPath), Message: "cannot be read: " + clip(plainError(err), 200),
+			})
+		}
+		return
 	}
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())

@@ -84,8 +84,20 @@ func (s *Store) Approvals(ctx context.Context, principals []int64, agent string)
 		args = append(args, p)
 	}
 	in := strings.TrimSuffix(strings.Repeat("?, ", len(principals)), ", ")
-	rows, err := s.read.QueryContext(ctx, `SELECT `+approvalColumns+` FROM approvals WHERE (agent = ? OR ? = '') AND principal IN (`+in+`) ORDER BY n DESC LIMIT `+
-		"1000", args...)
+	rows, err := s.read.QueryContext(ctx, `SELECT `+approvalColumns+` FROM approvals WHERE (agent = ? OR ? = '') AND principal IN (`+in+`) ORDER BY n DESC LIMIT ?`,
+		append(args, mostApprovals)...)
+	if err != nil {
+		return nil, err
+	}
+	return scanAll(rows, s.scanApproval)
+}
+
+// EveryApproval returns the requests of all principals, newest first.
+func (s *Store) EveryApproval(ctx context.Context) ([]catalog.Approval, error) {
+	if err := s.present(); err != nil {
+		return nil, err
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT `+approvalColumns+` FROM approvals ORDER BY n DESC LIMIT ?`, mostApprovals)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 // Bounds on what waits to be written.
 const (
 	mostWaiting = 4 << 20   // bytes of events, and as many of audit entries; what comes beyond is dropped
+	mostFiles   = 64 << 20  // the same of pieces of artifacts: those of one call at the default limits.out, as base64, and room
 	batchBytes  = 256 << 10 // of events in one transaction
 	aboardBytes = 64 << 10  // of events in a transaction that somebody waits for
 	opOverhead  = 256       // bytes that an op costs beside its data
@@ -27,6 +28,9 @@ type op struct {
 	done  chan error  // buffered; gets the result, unless late
 }
 
+// file reports whether it is a piece of an artifact: one that lacks a piece is of no use.
+func (o *op) file() bool { return o.said != nil && o.said.artifact }
+
 // queue holds the changes that wait for the writer. Putting in never blocks.
 type queue struct {
 	mu      sync.Mutex
@@ -34,6 +38,7 @@ type queue struct {
 	late    []*op
 	bytes   int // of late
 	audit   int // those of audit entries
+	files   int // those of pieces of artifacts
 	dropped int // late ops since the last take
 	closed  bool
 	wake    chan struct{} // buffered: something came, or the queue was closed
@@ -66,16 +71,22 @@ func (q *queue) put(o *op) bool {
 
 // room reports whether a late op finds any among its like.
 func (q *queue) room(o *op) bool {
-	if o.audit {
+	switch {
+	case o.audit:
 		return q.audit+o.size <= mostWaiting
+	case o.file():
+		return q.files+o.size <= mostFiles
 	}
-	return q.bytes-q.audit+o.size <= mostWaiting
+	return q.bytes-q.audit-q.files+o.size <= mostWaiting
 }
 
 func (q *queue) count(o *op, sign int) {
 	q.bytes += sign * o.size
-	if o.audit {
+	switch {
+	case o.audit:
 		q.audit += sign * o.size
+	case o.file():
+		q.files += sign * o.size
 	}
 }
 

@@ -6,7 +6,9 @@ import { Role, TaskState } from "@a2a-js/sdk";
 import { ClientFactory, JsonRpcTransportFactory, RestTransportFactory } from "@a2a-js/sdk/client";
 
 const [binding, url] = process.argv.slice(2);
-const factory = binding === "JSONRPC" ? new JsonRpcTransportFactory() : new RestTransportFactory();
+const fetchImpl = (target, init = {}) =>
+  fetch(target, { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), Authorization: `Bearer ${process.env.HOTCELL_TOKEN}` } });
+const factory = binding === "JSONRPC" ? new JsonRpcTransportFactory({ fetchImpl }) : new RestTransportFactory({ fetchImpl });
 const client = await new ClientFactory({ transports: [factory], preferredTransports: [binding] }).createFromUrl(url);
 const digest = (data) => createHash("sha256").update(data).digest("hex");
 const ends = [TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED];

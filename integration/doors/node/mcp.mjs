@@ -5,12 +5,16 @@ import { createInterface } from "node:readline";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ProgressNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 
 const [kind, target, ...args] = process.argv.slice(2);
 const transport = kind === "stdio"
   ? new StdioClientTransport({ command: target, args, env: process.env, stderr: "ignore" })
-  : new StreamableHTTPClientTransport(new URL(target));
+  : new StreamableHTTPClientTransport(new URL(target), { requestInit: { headers: { Authorization: `Bearer ${process.env.HOTCELL_TOKEN}` } } });
 const client = new Client({ name: "doors", version: "1" });
+// Not by onprogress: the SDK forgets that one when the answer has come, with progress that came just before it.
+const progress = new Map();
+client.setNotificationHandler(ProgressNotificationSchema, ({ params }) => progress.get(params.progressToken)?.(params.message));
 await client.connect(transport);
 await client.listTools(); // so that the SDK checks what has an output schema
 
@@ -20,21 +24,22 @@ const named = (uri) => decodeURIComponent(uri.split("/artifacts/")[1]);
 const failure = (says) => ({ code: says.error_code, reason: says.detail?.reason ?? "" });
 
 async function outcome(call) {
-  const id = randomUUID(), said = [], hangUp = new AbortController();
-  const options = {
-    timeout: 180_000, signal: hangUp.signal,
-    onprogress: ({ message }) => {
-      said.push(message);
-      if (call.cancel) hangUp.abort();
-    },
-  };
+  const id = call.id ?? randomUUID(), said = [], hangUp = new AbortController();
+  const options = { timeout: 180_000, signal: hangUp.signal };
+  progress.set(id, (message) => {
+    said.push(message);
+    if (call.cancel) hangUp.abort();
+  });
   let result;
   try {
-    result = await client.callTool({ name: call.skill, arguments: call.args, _meta: { "hotcell/request_id": id } }, undefined, options);
+    result = await client.callTool({ name: call.skill, arguments: call.args, _meta: { progressToken: id, "hotcell/request_id": id } }, undefined, options);
   } catch (error) {
     if (hangUp.signal.aborted) return { ended: id, said };
     if (error.data?.error_code) return { ...failure(error.data), said };
     throw error;
+  } finally {
+    await new Promise(setImmediate); // what came before the answer is handled
+    progress.delete(id);
   }
   if (result.isError) return { ...failure(result.structuredContent), said };
   let data = result.structuredContent;

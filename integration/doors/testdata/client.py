@@ -14,7 +14,7 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "..", "docs", "clients"))
 import hotcell  # noqa: E402
 
-client = hotcell.Client(sys.argv[1])
+client = hotcell.Client(sys.argv[1], os.environ["HOTCELL_TOKEN"])
 overREST = client if len(sys.argv) == 2 else None
 out = threading.Lock()
 
@@ -26,7 +26,7 @@ def digest(data):
 def outcome(call):
     said, files = [], {}
     try:
-        with client.stream(call["skill"], call["args"]) as events:
+        with client.stream(call["skill"], call["args"], request_id=call.get("id")) as events:
             for event in events:
                 if event.kind == "progress":
                     said.append(event.data["message"])

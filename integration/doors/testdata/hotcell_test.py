@@ -209,11 +209,15 @@ class WithoutDaemon(unittest.TestCase):
             Client("/nowhere").calls()
 
 
+def daemon(address):
+    return Client(address, os.environ["HOTCELL_TOKEN"])
+
+
 class WithDaemon(unittest.TestCase):
     url = path = ""
 
     def doors(self):
-        return [Client(self.url), Client(self.path), Client("unix://" + self.path)]
+        return [daemon(self.url), daemon(self.path), daemon("unix://" + self.path)]
 
     def test_discover(self):
         for client in self.doors():
@@ -247,7 +251,7 @@ class WithDaemon(unittest.TestCase):
             self.assertEqual((error.exception.reason, error.exception.detail["exit_code"]), ("exit", 3))
 
     def test_hanging_up_cancels(self):
-        rest = Client(self.url)
+        rest = daemon(self.url)
         for client in self.doors():
             with client.stream("nap") as events:
                 next(iter(events))
@@ -260,7 +264,7 @@ class WithDaemon(unittest.TestCase):
                 rest.answer(events.request_id)
 
     def test_journal(self):
-        client = Client(self.url)
+        client = daemon(self.url)
         result = client.call("talk")
         call, again = client.show(result.call_id)
         self.assertEqual((call.id, call.skill, call.state, call.ended, again.data), (result.call_id, "talk", "Succeeded", True, "said"))
@@ -278,7 +282,7 @@ class WithDaemon(unittest.TestCase):
         self.assertEqual((call.code, again), ("skill_error", None))
 
     def test_artifacts(self):
-        client = Client(self.url)
+        client = daemon(self.url)
         result = client.call("files")
         self.assertEqual([(a.name, a.size, a.complete) for a in client.artifacts(result.call_id)], [("big.bin", 5 << 20, True), ("sub/ü.txt", 7, True)])
         self.assertEqual(client.read_artifact(result.call_id, "sub/ü.txt").decode(), "grüße")
@@ -288,13 +292,13 @@ class WithDaemon(unittest.TestCase):
             client.download(result.call_id, "none.txt", folder)
 
     def test_input_files(self):
-        result = Client(self.url).call("inputs", files={"a/b.txt": b"one", "ü.bin": b"\0\xff"})
+        result = daemon(self.url).call("inputs", files={"a/b.txt": b"one", "ü.bin": b"\0\xff"})
         self.assertEqual(result.data, {"a/b.txt": 3, "ü.bin": 2})
         with self.assertRaises(NotImplementedError):
-            Client(self.path).call("inputs", files={"a": b""})
+            daemon(self.path).call("inputs", files={"a": b""})
 
     def test_reading_skills(self):
-        client = Client(self.url)
+        client = daemon(self.url)
         self.assertIn("echo", [skill["name"] for skill in client.skills()])
         shown = client.skill("echo")
         self.assertEqual((shown["name"], shown["source"], shown["body"].strip()), ("echo", "project", "Run it."))
