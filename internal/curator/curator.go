@@ -35,7 +35,8 @@ type Records interface {
 	Holdings(ctx context.Context, since int64) ([]catalog.Holding, int64, error)
 	// CustomSkill fails with [catalog.ErrNone].
 	CustomSkill(ctx context.Context, principal int64, name string) (catalog.Record, error)
-	CustomSkills(ctx context.Context, principal int64) ([]catalog.Record, error)
+	// CustomNames returns the names of a principal's custom skills, sorted.
+	CustomNames(ctx context.Context, principal int64) ([]string, error)
 	CountCustomSkills(ctx context.Context, principal int64) (int, error)
 	// PreviousCustomSkill fails with [catalog.ErrNone].
 	PreviousCustomSkill(ctx context.Context, id int64) (catalog.Content, error)
@@ -85,8 +86,10 @@ type Curator struct {
 	tools   skills.Toolbox
 	code    []string
 
-	roster roster
-	shelf  cache
+	roster  roster
+	shelf   cache
+	glances cache
+	room    int64 // of what one list tells of custom skills, in bytes
 }
 
 var (
@@ -99,8 +102,9 @@ func New(c Config) *Curator {
 	if c.Tools == nil {
 		c.Tools = skills.NoTools
 	}
-	cur := &Curator{shipped: c.Shipped, store: c.Store, tools: c.Tools, code: c.Code, shelf: cache{most: cacheBytes}}
-	cur.roster = roster{records: c.Store, forget: cur.shelf.forget}
+	cur := &Curator{shipped: c.Shipped, store: c.Store, tools: c.Tools, code: c.Code, room: mostListed}
+	cur.shelf.most, cur.glances.most = cacheBytes, glanceBytes
+	cur.roster = roster{records: c.Store, forget: cur.forget}
 	return cur
 }
 

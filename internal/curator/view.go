@@ -113,16 +113,20 @@ func (v *view) skill(ctx context.Context, at place) *skills.Skill {
 	m, err := v.make(ctx, at.pack, at.slot)
 	switch {
 	case err != nil:
-		return &skills.Skill{
-			Name: at.label.Name, Source: skills.SourceUser, Status: skills.Blocked, BlockedWhy: "it can't be read from the store now: " + err.Error(),
-		}
+		return unread(at, err)
 	case m == nil:
 		return nil
 	}
 	return m.skill
 }
 
-// List implements [skills.Catalog].
+func unread(at place, err error) *skills.Skill {
+	return &skills.Skill{
+		Name: at.label.Name, Source: skills.SourceUser, Status: skills.Blocked, BlockedWhy: "it can't be read from the store now: " + err.Error(),
+	}
+}
+
+// List implements [skills.Catalog]. Of custom skills it has what lists tell: their files come with [view.Find].
 func (v *view) List() []*skills.Skill {
 	all := v.shipped.List()
 	if len(v.packs) == 0 {
@@ -130,11 +134,14 @@ func (v *view) List() []*skills.Skill {
 	}
 	ctx, cancel := brief(context.Background())
 	defer cancel()
-	for _, at := range v.places() {
-		if s := v.skill(ctx, at); s != nil {
-			all = append(all, s)
+	_ = v.listed(ctx, v.places(), func(at place, g *glance, err error) error { // which never fails
+		if err != nil {
+			all = append(all, unread(at, err))
+			return nil
 		}
-	}
+		all = append(all, g.skill)
+		return nil
+	})
 	slices.SortStableFunc(all, func(a, b *skills.Skill) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
