@@ -21,6 +21,8 @@ func chooser() *shelf {
 	return newShelf([]catalog.Entry{
 		entry("echo", anything), entry("sum", numbers), entry("upper", oneText, func(e *catalog.Entry) { e.Definition.Triggers = []string{"Shout it", "loud"} }),
 		entry("code-review", oneText, func(e *catalog.Entry) { e.Definition.Triggers = []string{"loud", "review my code"} }),
+		entry("table", `{"type":"object","properties":{"csv":{"type":"string"},"sep":{"type":"string"},"doc":{"type":"string","contentMediaType":"application/xml"}}}`,
+			func(e *catalog.Entry) { e.InputModes = []string{"application/json", "text/csv", "application/xml"} }),
 		entry("view", fileInput, func(e *catalog.Entry) { e.InputModes = []string{"application/json", "image/*", "text/plain"} }),
 	})
 }
@@ -64,6 +66,10 @@ func TestChoice(t *testing.T) {
 		{"data of another type", `{"metadata":{"skill":"sum"},"message":{"parts":[{"data":{},"mediaType":"application/xml"}]}}`, "", ``, a2a.ErrUnsupportedContentType, ""},
 		{"a text of another type", `{"metadata":{"skill":"upper"},"message":{"parts":[{"text":"x","mediaType":"text/html"}]}}`, "", ``, a2a.ErrUnsupportedContentType, ""},
 		{"a text with parameters in its type", `{"metadata":{"skill":"upper"},"message":{"parts":[{"text":"x","mediaType":"text/plain; charset=utf-8"}]}}`, "upper", `{"text":"x"}`, nil, ""},
+		{"JSON of its type that is none", `{"metadata":{"skill":"upper"},"message":{"parts":[{"text":"x","mediaType":"application/json"}]}}`, "", ``, a2a.ErrInvalidParams, "message.parts.text"},
+		{"a text of the type of a property", `{"metadata":{"skill":"table"},"message":{"parts":[{"text":"a,b","mediaType":"text/csv"},{"data":{"n":1}}]}}`, "table", `{"csv":"a,b","n":1}`, nil, ""},
+		{"a text of the type that a property says", `{"metadata":{"skill":"table"},"message":{"parts":[{"text":"y","mediaType":"application/xml"}]}}`, "table", `{"doc":"y"}`, nil, ""},
+		{"a text of a type that is not declared", `{"metadata":{"skill":"table"},"message":{"parts":[{"text":"x","mediaType":"text/sep"}]}}`, "", ``, a2a.ErrUnsupportedContentType, ""},
 		{"a file for a skill that takes none", `{"metadata":{"skill":"echo"},"message":{"parts":[{"raw":"eHg=","mediaType":"image/png"}]}}`, "", ``, a2a.ErrUnsupportedContentType, ""},
 		{"an address for a skill that takes none", `{"metadata":{"skill":"echo"},"message":{"parts":[{"url":"http://127.0.0.1/x","mediaType":"image/png"}]}}`, "", ``, a2a.ErrUnsupportedContentType, ""},
 		{"a file for a skill that takes one", `{"metadata":{"skill":"view"},"message":{"parts":[{"raw":"eHg=","mediaType":"image/png"},{"text":"a note"}]}}`, "view", `{"image":"eHg=","note":"a note"}`, nil, ""},

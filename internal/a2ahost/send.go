@@ -23,14 +23,7 @@ func (h *Host) send(ctx context.Context, who a2e.Caller, p *sendParams, size int
 	if err != nil {
 		return nil, nil, err
 	}
-	var earlier []*message
-	if asked != nil {
-		earlier = h.memory.turns(who.Principal, asked.task)
-		if len(earlier) == 0 {
-			earlier = []*message{{}} // what was said is forgotten, and still this is the answer to a question
-		}
-	}
-	o, err := choose(h.named(ctx, who, shelf), p, earlier)
+	o, err := choose(h.named(ctx, who, shelf), p, h.earlier(who, asked))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,6 +45,17 @@ func (h *Host) send(ctx context.Context, who a2e.Caller, p *sendParams, size int
 		h.memory.note(who.Principal, id.task, p.Message, size)
 	}
 	return t, s, err
+}
+
+// earlier are the messages of a question, none where there is no question.
+func (h *Host) earlier(who a2e.Caller, asked *identity) []*message {
+	if asked == nil {
+		return nil
+	}
+	if turns := h.memory.turns(who.Principal, asked.task); len(turns) > 0 {
+		return turns
+	}
+	return []*message{{}} // what was said is forgotten, and still this is the answer to a question
 }
 
 // asked returns the question that a message answers, nil where it opens a task.
