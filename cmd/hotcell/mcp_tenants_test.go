@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,7 +22,7 @@ import (
 )
 
 // overMCP opens the MCP door of a house, and returns what connects to it.
-func overMCP(t *testing.T, h *house, who auth.Authenticator) func(token, revision string) *mcp.ClientSession {
+func overMCP(t *testing.T, h *house, who auth.Authenticator) func(token, revision string, o ...*mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	host, err := mcphost.New(mcphost.Options{Handler: h.sys.Supervisor, Catalog: h.sys.Catalog.Reader, Control: h.sys.Supervisor, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -28,10 +30,11 @@ func overMCP(t *testing.T, h *house, who auth.Authenticator) func(token, revisio
 	}
 	srv := httptest.NewServer(rest.New(rest.Options{Control: h.sys.Supervisor, Auth: who, Mounts: mcpDoor{host}.mounts()}))
 	t.Cleanup(func() { host.Close(); srv.CloseClientConnections(); srv.Close() })
-	return func(token, revision string) *mcp.ClientSession {
+	return func(token, revision string, o ...*mcp.ClientOptions) *mcp.ClientSession {
 		t.Helper()
+		o = append(o, nil)
 		transport, idle := httpTransport(srv.URL, map[string]string{"Authorization": "Bearer " + token})
-		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o[0])
 		for _, method := range []string{"skills/list", "skills/get"} {
 			if err := mcp.AddSendingCustomMethod[*aboutSkills, *toldOfSkills](client, method); err != nil {
 				t.Fatal(err)
@@ -254,4 +257,34 @@ func TestManySessionsOverMCP(t *testing.T) {
 		}
 	}
 	group.Wait()
+}
+
+// Who writes a skill changes the lists of who sees it, and of nobody else.
+func TestChangesOverMCP(t *testing.T) {
+	all := []auth.Scope{auth.Calls, auth.SkillsRead, auth.SkillsWrite}
+	who := badge{"alice": {Principal: "alice", Scopes: all}, "mallory": {Principal: "mallory", Scopes: all}}
+	h := newHouse(t, who)
+	open := overMCP(t, h, who)
+	told := map[string]chan struct{}{}
+	for name := range who {
+		told[name] = make(chan struct{}, 9)
+		session := open(name, "2025-11-25", &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told[name] <- struct{}{} }})
+		if _, err := session.ListTools(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, a := range []asked{
+		{"POST", "/api/v1/custom-skills", `{"name":"new","description":"d","body":"b"}`}, {"PUT", "/api/v1/custom-skills/new", `{"description":"another"}`},
+		{"DELETE", "/api/v1/custom-skills/new", ""},
+	} {
+		h.must("alice", a, nil)
+		select {
+		case <-told["alice"]:
+		case <-time.After(time.Minute):
+			t.Fatalf("%s told her nothing", a.method)
+		}
+	}
+	if len(told["mallory"]) > 0 {
+		t.Error("somebody else was told")
+	}
 }
