@@ -37,6 +37,7 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 	if err != nil {
 		return err
 	}
+	a.errs = newScreen(heedless(a.stderr), a.getenv)
 	log := a.logger(slog.LevelInfo)
 	sys, err := a.open(ctx, cfg, log)
 	if err != nil {

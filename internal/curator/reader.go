@@ -87,7 +87,7 @@ func summary(s *skills.Skill) catalog.Summary {
 	}
 	return catalog.Summary{
 		Name: s.Name, Slug: s.Name, Description: s.Description, Source: s.Source, License: s.License, Files: s.Bundle.Files,
-		HasWarnings: len(s.Findings) > 0, RequiredTools: tools, Version: s.Version, Status: string(s.Status),
+		HasWarnings: len(s.Findings) > 0, RequiredTools: tools, Version: s.Version, Status: string(s.Status), Digest: s.Bundle.Digest,
 	}
 }
 

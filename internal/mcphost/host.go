@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -37,6 +38,7 @@ type Host struct {
 	sessions  *table
 	watch     *watcher
 	digests   *digests
+	bodies    atomic.Int64  // bytes of large messages that are being served
 	reads     chan struct{} // a place for each artifact that is being read
 	life      context.Context
 	end       context.CancelFunc

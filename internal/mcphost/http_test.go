@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
@@ -142,10 +144,10 @@ func TestWhatIsNoMessage(t *testing.T) {
 		text   string
 	}{
 		{"", 400, "not JSON"}, {"{", 400, "not JSON"}, {"\x00", 400, "not JSON"}, {strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), 400, "not JSON"},
-		{"{}", 400, "initialize"}, {"[]", 400, "initialize"}, {"7", 400, "initialize"}, {"null", 400, "initialize"}, {ask, 400, "initialize"},
+		{"{}", 400, "JSON-RPC"}, {"[]", 400, "1 to 64"}, {"7", 400, "JSON-RPC"}, {"null", 400, "JSON-RPC"}, {ask, 400, "initialize"}, {"[" + ask + "]", 400, "initialize"},
 		{`{"method":"initialize"}`, 400, ""}, {`{"jsonrpc":"2.0","method":"initialize"}`, 400, ""}, {`{"jsonrpc":"2.0","id":1,"method":"initialize"}`, 400, ""},
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":[]}`, 200, "error"},
-		{"[" + strings.TrimSuffix(strings.Repeat(ask+",", maxBatch+1), ",") + "]", 400, "at most 64"},
+		{"[" + strings.TrimSuffix(strings.Repeat(ask+",", maxBatch+1), ",") + "]", 400, "1 to 64"},
 		{`"` + strings.Repeat("x", MaxBody) + `"`, 413, "larger than"},
 	}
 	for _, c := range outside {
@@ -434,7 +436,7 @@ func TestEventsAreBounded(t *testing.T) {
 	for i := range keptItems + 5 {
 		_ = e.Append(ctx, "many", "", []byte{byte(i)})
 	}
-	if after("many", "", 3) != "error" || after("many", "", 4) == "error" {
+	if after("many", "", keptItems/4-2) != "error" || after("many", "", keptItems/4-1) == "error" {
 		t.Error("the wrong ones were dropped")
 	}
 	if after("many", "", -1) != "" { // a client that begins anew
@@ -483,4 +485,67 @@ func TestIdleSessionsEnd(t *testing.T) {
 			t.Error("it did not end")
 		}
 	})
+}
+
+// Large messages have a bounded room together; small ones always get in.
+func TestManyLargeMessages(t *testing.T) {
+	r := newRig(t, skill("a"))
+	var give []func()
+	for range allBodies / MaxBody {
+		done, ok := r.room(-1)
+		if !ok {
+			t.Fatal("too little room")
+		}
+		give = append(give, done)
+	}
+	p := newPlain(t, r, alice).open()
+	large := `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a","arguments":{"x":"` + strings.Repeat("x", 7<<20) + `"}}}`
+	if resp := p.request(t.Context(), "POST", large); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("got %s", resp.Status)
+	}
+	for _, done := range give {
+		done()
+	}
+	if status, body := p.post(large); status != 200 {
+		t.Errorf("%d %s", status, body)
+	}
+	testutil.Poll(t, time.Minute, func() bool { return r.bodies.Load() == 0 })
+}
+
+// Parameters that can't be read are not repeated at length, by whatever door they come.
+func TestLongMessagesAreCalls(t *testing.T) {
+	r := newRig(t, skill("a"))
+	p, onStdio := newPlain(t, r, alice).open(), newPipe(t, r).hello()
+	long := strings.Repeat("x", longMessage)
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","id":3,"method":"ping","params":{"x":"` + long + `"}}`, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":"` + long + `"}`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":["` + long + `"]}}`, `{"jsonrpc":"2.0","id":3,"result":"` + long + `"}`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a","_meta":"` + long + `"}}`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a","inputResponses":"` + long + `"}}`,
+	} {
+		if status, answer := p.post(body); status != 400 || len(answer) > 200 {
+			t.Errorf("%.80s: %d, %d bytes", body, status, len(answer))
+		}
+		onStdio.send(body)
+		if m := onStdio.next(); m.Error == nil || len(m.Error.Message) > 200 {
+			t.Errorf("%.80s: %+v", body, m)
+		}
+	}
+}
+
+// Requests that wait for the client's end, whose client has gone, have a bound in each session.
+func TestRequestsOfOneSession(t *testing.T) {
+	p := newRig(t).newPeer(t.Context(), alice.Caller(Door), "")
+	p.asked.Store(maxUnanswered)
+	handle := p.receive(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, nil })
+	if _, err := handle(t.Context(), "ping", nil); !errors.Is(err, errBusy) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := handle(t.Context(), "notifications/cancelled", nil); err != nil || p.asked.Load() != maxUnanswered {
+		t.Errorf("%v, %d", err, p.asked.Load())
+	}
+	p.asked.Store(maxUnanswered - 1)
+	if _, err := handle(t.Context(), "ping", nil); err != nil {
+		t.Errorf("got %v", err)
+	}
 }

@@ -33,6 +33,9 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	calls := a.calls(r.Context())
 	kind := preferred(r, kindJSON, kindNDJSON, kindSSE)
+	if r.Method == http.MethodHead { // has no body to wait for
+		kind, wait = kindJSON, 0
+	}
 	if kind == kindJSON && wait == 0 {
 		events, err := calls.Events(r.Context(), id, from)
 		if err != nil {

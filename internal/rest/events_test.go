@@ -72,6 +72,7 @@ func TestEventsAreFollowed(t *testing.T) {
 		"lines":            {"GET /v1/calls/x/events HTTP/1.1\r\nAccept: application/x-ndjson\r\n", []string{`"seq":0}` + "\n", `"seq":4}` + "\n", `"type":"skill/call/resp"`}},
 		"wait":             {"GET /v1/calls/x/events?wait=30&after=0 HTTP/1.1\r\n", []string{`{"events":[{`, `"seq":1}]}`}},
 		"wait in vain":     {"GET /v1/calls/x/events?wait=1&after=7 HTTP/1.1\r\n", []string{`{"events":[]}`}},
+		"head":             {"HEAD /v1/calls/x/events?wait=9 HTTP/1.1\r\nAccept: text/event-stream\r\n", nil},
 		"wait for the end": {"GET /v1/calls/x/events?wait=60&after=4 HTTP/1.1\r\n", []string{`{"events":[]}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
