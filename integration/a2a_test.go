@@ -115,7 +115,7 @@ func TestA2ACancel(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		d.a2a(t, http.MethodGet, "tasks/"+id, "", &got)
-		if got.Status.State != "TASK_STATE_CANCELED" || got.Metadata["call_id"] == nil {
+		if got.Status.State != "TASK_STATE_CANCELED" || got.Metadata["callId"] == nil {
 			t.Errorf("got %+v", got)
 		}
 	}
