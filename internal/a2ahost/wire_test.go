@@ -179,6 +179,21 @@ func TestFaultsReachTheClient(t *testing.T) {
 	})
 }
 
+// What goes wrong before a stream of JSON-RPC has begun is a plain answer, but for the Go client, which reads events alone.
+func TestStreamsThatDoNotBegin(t *testing.T) {
+	r := open(t, usual())
+	for _, body := range []string{rpcCall("SendStreamingMessage", `{}`), rpcCall("SubscribeToTask", `{"id":"x"}`)} {
+		got := r.raw("POST", "/a2a/rpc", body, "User-Agent", "node", "Accept", mediaSSE)
+		if !strings.HasPrefix(string(got.body), `{"jsonrpc":"2.0","id":1,"error":{"code":-32`) || got.header.Get("Content-Type") != mediaJSON {
+			t.Errorf("got %v %s", got.header, got.body)
+		}
+		got = r.raw("POST", "/a2a/rpc", body, "User-Agent", "Go-http-client/1.1", "Accept", mediaSSE)
+		if !strings.HasPrefix(string(got.body), `data: {"jsonrpc":"2.0","id":1,"error":{"code":-32`) || got.header.Get("Content-Type") != mediaSSE {
+			t.Errorf("got %v %s", got.header, got.body)
+		}
+	}
+}
+
 func TestVersions(t *testing.T) {
 	lenient, strict := open(t, usual()), open(t, usual(), func(o *Options) { o.Lenient = false })
 	for _, test := range []struct {
