@@ -28,7 +28,8 @@ func overMCP(t *testing.T, h *house, who auth.Authenticator) func(token, revisio
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(rest.New(rest.Options{Control: h.sys.Supervisor, Auth: who, Mounts: mcpDoor{host}.mounts()}))
+	door := rest.Mount{Patterns: mcphost.Patterns(), Scope: auth.Calls, MaxBody: mcphost.MaxBody, Handler: host}
+	srv := httptest.NewServer(rest.New(rest.Options{Control: h.sys.Supervisor, Auth: who, Mounts: []rest.Mount{door}}))
 	t.Cleanup(func() { host.Close(); srv.CloseClientConnections(); srv.Close() })
 	return func(token, revision string, o ...*mcp.ClientOptions) *mcp.ClientSession {
 		t.Helper()
