@@ -102,8 +102,11 @@ func (h *Host) watch(ctx context.Context, who a2e.Caller, r *record, emit func(a
 	if err == nil {
 		err = emit(r.task(p, h.memory.history(who.Principal, r.id), nil))
 	}
-	if err != nil || r.state() == a2a.TaskStateInputRequired {
+	if err != nil {
 		return err
+	}
+	if r.state() == a2a.TaskStateInputRequired {
+		return h.answered(ctx, who, r.id, emit)
 	}
 	tell, next := newTeller(r.id), p.next
 	for _, one := range p.order {
@@ -133,6 +136,82 @@ func (h *Host) watch(ctx context.Context, who a2e.Caller, r *record, emit func(a
 			}
 		}
 	}
+}
+
+// answered follows a question from when its client has answered it.
+func (h *Host) answered(ctx context.Context, who a2e.Caller, id identity, emit func(a2a.Event) error) error {
+	for {
+		begun, stop := h.awaits(id.task)
+		r, t, err := h.locate(ctx, who, id.task)
+		if err == nil && r.state() == a2a.TaskStateInputRequired && (t == nil || t.question) {
+			select {
+			case <-begun:
+			case <-ctx.Done():
+				err = ctx.Err()
+			case <-time.After(elsewhere):
+			}
+			r = nil
+		}
+		stop()
+		switch {
+		case err != nil:
+			return err
+		case r == nil:
+			continue
+		case t == nil:
+			if !r.state().Terminal() {
+				return h.watch(ctx, who, r, emit)
+			}
+			return h.retell(ctx, who, r, lately(r.call), r.ends(), emit)
+		}
+		s, seq, open := t.join()
+		if !open {
+			continue
+		}
+		if r, err = h.again(ctx, who, r); err == nil && seq >= 0 {
+			err = h.retell(ctx, who, r, seq, nil, emit)
+		}
+		if err != nil {
+			t.leave(s)
+			return err
+		}
+		return t.follow(ctx, s, emit)
+	}
+}
+
+// retell repeats what a task's skill said, as updates, and what follows.
+func (h *Host) retell(ctx context.Context, who a2e.Caller, r *record, upto int, then []a2a.Event, emit func(a2a.Event) error) error {
+	tell := newTeller(r.id)
+	err := h.events(ctx, who, r, upto, func(ev *a2e.Event) error { return emit(tell.tell(ev)) })
+	if err != nil {
+		return err
+	}
+	return emitAll(then, emit)
+}
+
+// awaits returns a channel that is closed when a task is begun here. It is to be stopped.
+func (h *Host) awaits(task string) (begun <-chan struct{}, stop func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := h.awaited[task]
+	if w == nil {
+		w = &wait{begun: make(chan struct{})}
+		h.awaited[task] = w
+	}
+	w.listeners++
+	return w.begun, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if w.listeners--; w.listeners == 0 && h.awaited[task] == w {
+			delete(h.awaited, task)
+		}
+	}
+}
+
+// wait is for the beginning of a task.
+type wait struct {
+	begun     chan struct{}
+	listeners int
 }
 
 func emitAll(updates []a2a.Event, emit func(a2a.Event) error) error {

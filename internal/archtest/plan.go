@@ -78,6 +78,7 @@ func floors() map[string]int {
 		"internal/cleanup":    floorWords,
 		"internal/control":    floorWords,
 		"internal/fileset":    floorWords,
+		"internal/pattern":    floorWords,
 		"internal/testutil":   floorWords,
 		"internal/archtest":   floorWords,
 
