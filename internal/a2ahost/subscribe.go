@@ -108,6 +108,11 @@ func (h *Host) watch(ctx context.Context, who a2e.Caller, r *record, emit func(a
 	if r.state() == a2a.TaskStateInputRequired {
 		return h.answered(ctx, who, r.id, emit)
 	}
+	return h.tail(ctx, who, r, p, emit)
+}
+
+// tail follows a task of another process from where what is known of it ends.
+func (h *Host) tail(ctx context.Context, who a2e.Caller, r *record, p *pieces, emit func(a2a.Event) error) (err error) {
 	tell, next := newTeller(r.id), p.next
 	for _, one := range p.order {
 		tell.begun[one.Name] = true
@@ -116,9 +121,11 @@ func (h *Host) watch(ctx context.Context, who a2e.Caller, r *record, emit func(a
 		if r, err = h.again(ctx, who, r); err != nil {
 			return err
 		}
-		events, err := h.own(who).Events(ctx, r.call.ID, next)
-		if err != nil {
-			return err
+		var events []a2e.Event
+		if r.call.ID != "" { // else it has no call, and its end is all there is
+			if events, err = h.own(who).Events(ctx, r.call.ID, next); err != nil {
+				return err
+			}
 		}
 		for _, ev := range events {
 			next = ev.Seq + 1
@@ -159,17 +166,15 @@ func (h *Host) answered(ctx context.Context, who a2e.Caller, id identity, emit f
 		case r == nil:
 			continue
 		case t == nil:
-			if !r.state().Terminal() {
-				return h.watch(ctx, who, r, emit)
-			}
-			return h.retell(ctx, who, r, lately(r.call), r.ends(), emit)
+			return h.tail(ctx, who, r, &pieces{}, emit)
 		}
 		s, seq, open := t.join()
 		if !open {
 			continue
 		}
 		if r, err = h.again(ctx, who, r); err == nil && seq >= 0 {
-			err = h.retell(ctx, who, r, seq, nil, emit)
+			tell := newTeller(id)
+			err = h.events(ctx, who, r, seq, func(ev *a2e.Event) error { return emit(tell.tell(ev)) })
 		}
 		if err != nil {
 			t.leave(s)
@@ -177,16 +182,6 @@ func (h *Host) answered(ctx context.Context, who a2e.Caller, id identity, emit f
 		}
 		return t.follow(ctx, s, emit)
 	}
-}
-
-// retell repeats what a task's skill said, as updates, and what follows.
-func (h *Host) retell(ctx context.Context, who a2e.Caller, r *record, upto int, then []a2a.Event, emit func(a2a.Event) error) error {
-	tell := newTeller(r.id)
-	err := h.events(ctx, who, r, upto, func(ev *a2e.Event) error { return emit(tell.tell(ev)) })
-	if err != nil {
-		return err
-	}
-	return emitAll(then, emit)
 }
 
 // awaits returns a channel that is closed when a task is begun here. It is to be stopped.
