@@ -49,6 +49,7 @@ func hotcell() plan {
 			"internal/skills":         {"policies"},
 			"internal/skills/bundled": {"internal/skills"},
 			"executor":                {"executor/admission", "executor/relay"},
+			"internal/front":          {"internal/a2ehost", "internal/mcphost", "internal/a2ahost", "internal/rest"},
 			"internal/engine/agent":   {"internal/engine"},
 			"internal/engine/js":      {"internal/engine"},
 			"sandbox/docker":          {"sandbox/cgroup"},
@@ -134,6 +135,7 @@ func floors() map[string]int {
 		"internal/rest":    floorDoor,
 		"internal/mcphost": floorDoor,
 		"internal/a2ahost": floorDoor,
+		"internal/front":   floorDoor, // above the others, which it puts on one listener
 
 		"executor/embed": floorProgram,
 	}
