@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 // bulky is a request whose decoded form holds more than so many bytes.
@@ -83,5 +86,24 @@ func TestWeigh(t *testing.T) {
 			t.Errorf("%.20s: %d bytes, said to be %d", text, real, said)
 		}
 		runtime.KeepAlive(v)
+	}
+}
+
+// What a call was asked with goes with its end, though the call is remembered.
+func TestAnEndedCallIsSmall(t *testing.T) {
+	b := setUp(t, well, nil)
+	r := bulky("r1", 4<<20)
+	r.Arguments["text"], r.Metadata = "x", map[string]any{"m": strings.Repeat("m", 1<<20)}
+	var gone atomic.Int32
+	for _, m := range []map[string]any{r.Arguments, r.Metadata} {
+		mark := new([64]byte)
+		m["mark"] = mark
+		runtime.AddCleanup(mark, func(int) { gone.Add(1) }, 0)
+	}
+	answer, _ := b.ask(t.Context(), r)
+	r = nil
+	testutil.Poll(t, time.Minute, func() bool { runtime.GC(); return gone.Load() == 2 })
+	if again, _, err := b.Show(t.Context(), answer.ID); err != nil || again.ReqID != "r1" {
+		t.Errorf("%+v, %v", again, err)
 	}
 }
