@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/host"
+	"github.com/hotcell/hotcell/internal/store"
 )
 
 // maxNamesakes is how many agents of one name a message lists.
@@ -102,4 +104,26 @@ func (a *app) warnOfUnknown(ctx context.Context, d *host.Desk, agent *catalog.Ag
 		a.errs.line(fmt.Sprintf("hotcell: warning: there is no skill %s that it could call now: %s", oneLine(name, 80), hint))
 	}
 	return nil
+}
+
+// warnOfUnbounded says that the agent which a token is bound to has no allowlist, since nobody made that agent.
+func (a *app) warnOfUnbounded(ctx context.Context, journal *store.Store, t auth.Token) {
+	if t.Agent == "" {
+		return
+	}
+	holdings, _, err := journal.AgentHoldings(ctx, 0)
+	if err != nil {
+		a.errs.line("hotcell: warning: the agents can't be read: " + oneLine(err.Error(), 300))
+		return
+	}
+	for _, h := range holdings {
+		its := h.Owner == (catalog.Owner{Kind: catalog.KindUser, Name: t.Principal})
+		for _, m := range t.Groups {
+			its = its || h.Owner == (catalog.Owner{Kind: catalog.KindGroup, Name: m.Group})
+		}
+		if its && slices.ContainsFunc(h.Agents, func(r catalog.AgentRecord) bool { return r.Name == t.Agent }) {
+			return
+		}
+	}
+	a.errs.line(fmt.Sprintf("hotcell: warning: there is no agent %s, so no allowlist applies to it: 'hotcell agents create %s --principal %s' makes it", t.Agent, t.Agent, t.Principal))
 }

@@ -118,6 +118,30 @@ func TestUnknownSkillsOnAllowlists(t *testing.T) {
 	}
 }
 
+// Whoever binds a token to an agent that nobody made hears that nothing bounds it.
+func TestTokensOfUnknownAgents(t *testing.T) {
+	b := newBench(t, nil)
+	b.env["HOTCELL__DATA_DIR"] = t.TempDir()
+	bind := func(principal string) string {
+		return b.says(t, exitOK, "tokens", "create", "--principal", principal, "--group", "team", "--agent", "bot")
+	}
+	const warning = "warning: there is no agent bot, so no allowlist applies to it: 'hotcell agents create bot --principal alice' makes it"
+	if got := bind("alice"); !strings.Contains(got, warning) {
+		t.Error(got)
+	}
+	b.says(t, exitOK, "agents", "create", "bot", "--principal", "alice")
+	if got := bind("alice"); strings.Contains(got, "no agent bot") {
+		t.Error(got)
+	}
+	if got := bind("bob"); !strings.Contains(got, "no agent bot") { // alice's is none of bob's
+		t.Error(got)
+	}
+	b.says(t, exitOK, "agents", "create", "bot", "--group", "team")
+	if got := bind("bob"); strings.Contains(got, "no agent bot") {
+		t.Error(got)
+	}
+}
+
 // asked has an agent ask for a skill, as a daemon with this data folder would, and returns the id of what waits.
 func (b *bench) asked(t *testing.T, who a2e.Caller, name string) string {
 	t.Helper()
