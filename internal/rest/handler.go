@@ -146,7 +146,11 @@ func plainErrors(mux *http.ServeMux) http.Handler {
 		probe := &statusOnly{header: http.Header{}}
 		h.ServeHTTP(probe, r)
 		if probe.status != http.StatusMethodNotAllowed {
-			fail(w, r, http.StatusNotFound, "not_found", "no such path")
+			message := "no such path"
+			if r.URL.Path == "/" {
+				message += ": /docs has those that there are"
+			}
+			fail(w, r, http.StatusNotFound, "not_found", message)
 			return
 		}
 		allow := probe.header.Get("Allow")
