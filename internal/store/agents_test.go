@@ -353,3 +353,19 @@ func TestSpentIsKeptForADay(t *testing.T) {
 		t.Errorf("after a trim: %v", got)
 	}
 }
+
+// However much is said, what a principal used is written down.
+func TestSpentIsNotCrowdedOut(t *testing.T) {
+	s := opened(t, Options{})
+	s.queue.mu.Lock() // the writer gets nothing meanwhile
+	full := &op{late: true, size: mostWaiting, said: &words{call: "c1", data: []byte(`"x"`)}}
+	s.queue.late = append(s.queue.late, full)
+	s.queue.count(full, +1)
+	s.queue.mu.Unlock()
+	s.Spend("p", 5, time.Second, 1)
+	flush(t, s)
+	told := 0
+	if err := s.Spent(t.Context(), 0, func(string, int64, time.Duration, int64) { told++ }); err != nil || told != 1 {
+		t.Errorf("told %d times, %v", told, err)
+	}
+}
