@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/catalog"
@@ -60,9 +61,9 @@ func TestAgentsAreKept(t *testing.T) {
 		t.Errorf("one too many: %v", err)
 	}
 	addAgent(t, s, number(t, s, team), "bot") // another principal's
-	on := func(r *catalog.AgentRecord) bool {
+	on := func(r *catalog.AgentRecord, _ *[]string) (bool, error) {
 		r.Tools, r.Allowed = map[string]bool{"skill": true}, &[]string{"a"}
-		return true
+		return true, nil
 	}
 	changed, err := s.ChangeAgent(ctx, first.ID, first.Revision, on)
 	if err != nil || changed.Revision <= first.Revision {
@@ -71,7 +72,7 @@ func TestAgentsAreKept(t *testing.T) {
 	if _, err := s.ChangeAgent(ctx, first.ID, first.Revision, on); !errors.Is(err, catalog.ErrStale) {
 		t.Errorf("an old revision: %v", err)
 	}
-	same, err := s.ChangeAgent(ctx, first.ID, catalog.AnyRevision, func(*catalog.AgentRecord) bool { return false })
+	same, err := s.ChangeAgent(ctx, first.ID, catalog.AnyRevision, func(*catalog.AgentRecord, *[]string) (bool, error) { return false, nil })
 	if err != nil || same.Revision != changed.Revision {
 		t.Errorf("nothing changed: %+v, %v", same, err)
 	}
@@ -109,6 +110,42 @@ func TestBothFormsOfAnAllowlistAreRead(t *testing.T) {
 		if err != nil || got.Allowed == nil || cmp.Diff(want, *got.Allowed) != "" {
 			t.Errorf("%s: got %v, %v", stored, got.Allowed, err)
 		}
+	}
+}
+
+// An allowlist that can't be read lets nothing through, and hides nobody else's.
+func TestAnUnreadableAllowlistIsItsOwnersProblem(t *testing.T) {
+	ctx := context.Background()
+	s := opened(t, Options{})
+	bad, worse := addAgent(t, s, 0, "bad"), addAgent(t, s, 0, "worse")
+	other := addAgent(t, s, number(t, s, team), "other", "a")
+	err := s.ask(ctx, func(tx *sql.Tx) error {
+		_, err := tx.Exec(`UPDATE agents SET allowed = CASE id WHEN ?1 THEN '[""]' END, tools = CASE id WHEN ?1 THEN tools ELSE 'x' END WHERE id IN (?1, ?2)`, bad.ID, worse.ID)
+		return err
+	})
+	if err == nil {
+		err = s.ask(ctx, func(tx *sql.Tx) error {
+			_, err := tx.Exec(`INSERT INTO agent_defaults (principal, allowed, revision) VALUES (?, '7', 1)`, bad.Principal)
+			return err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _, err := s.AgentHoldings(ctx, 0)
+	if err != nil || len(all) != 2 || all[0].Default == nil || len(*all[0].Default) != 0 {
+		t.Fatalf("got %+v, %v", all, err)
+	}
+	for _, r := range all[0].Agents {
+		if r.Allowed == nil || len(*r.Allowed) != 0 || len(r.Tools) != 0 {
+			t.Errorf("%s may use something: %+v", r.Name, r)
+		}
+	}
+	if diff := cmp.Diff([]catalog.AgentRecord{other}, all[1].Agents, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the other one's (-want +got):\n%s", diff)
+	}
+	if _, err := s.Agent(ctx, bad.ID); !errors.Is(err, errUnreadable) {
+		t.Errorf("by itself: %v", err)
 	}
 }
 
