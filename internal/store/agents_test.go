@@ -360,6 +360,51 @@ func TestOldApprovalsGo(t *testing.T) {
 	}
 }
 
+// Long requests are bounded in bytes: those that wait, those that are kept, and those of one answer.
+func TestLongApprovalsAreBounded(t *testing.T) {
+	ctx := context.Background()
+	now := start
+	s := opened(t, Options{Now: func() time.Time { return now }})
+	long := json.RawMessage(`"` + strings.Repeat("x", mostArguments/4) + `"`)
+	ask := func(id string) error {
+		a := catalog.Approval{ID: id, Arguments: long, Created: now, Expires: now.Add(time.Hour)}
+		_, err := s.AskApproval(ctx, ann, a, []byte(id), 1000)
+		return err
+	}
+	must(t, ask("a"))
+	must(t, ask("b"))
+	must(t, ask("c"))
+	if err := ask("d"); !errors.Is(err, catalog.ErrFull) {
+		t.Errorf("more than fits waits: %v", err)
+	}
+	for round := range 3 { // whatever is decided makes room again
+		for _, id := range []string{"a", "b", "c"} {
+			must(t, s.DecideApproval(ctx, id+strings.Repeat("+", round), "denied", "", ann))
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			must(t, ask(id+strings.Repeat("+", round+1)))
+		}
+	}
+	all, err := s.EveryApproval(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, told := 0, 0
+	for _, a := range all {
+		told += len(a.Arguments)
+		if a.State == "pending" {
+			waiting++
+		}
+	}
+	if waiting != 3 || len(all) > 7 || len(all) < 6 || told > mostArguments || all[0].Arguments == nil || all[len(all)-1].Arguments != nil {
+		t.Errorf("%d wait, %d are kept, %d bytes are told", waiting, len(all), told)
+	}
+	oldest, err := s.Approval(ctx, all[len(all)-1].ID)
+	if err != nil || len(oldest.Arguments) != len(long) {
+		t.Errorf("by itself: %d bytes, %v", len(oldest.Arguments), err)
+	}
+}
+
 // What principals used is added up, told to whoever starts next, and dropped when it counts no more.
 func TestSpentIsKeptForADay(t *testing.T) {
 	ctx := context.Background()
