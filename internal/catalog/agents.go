@@ -80,7 +80,7 @@ type Approval struct {
 	Action    string          `json:"action"` // create, update or delete
 	Skill     string          `json:"skill"`
 	Arguments json.RawMessage `json:"arguments"` // null in a list that would be too long
-	State     string          `json:"state"` // pending, approved, denied, expired, failed
+	State     string          `json:"state"`     // pending, approved, denied, expired, failed
 	Why       string          `json:"why,omitempty"`
 	Created   time.Time       `json:"created_at"`
 	Expires   time.Time       `json:"expires_at"`

@@ -113,8 +113,9 @@ func (v *view) skill(ctx context.Context, at place) *skills.Skill {
 	m, err := v.make(ctx, at.pack, at.slot)
 	switch {
 	case err != nil:
+		v.log.Error("a custom skill can't be read", "skill", at.label.Name, "principal", at.id, "error", err)
 		return &skills.Skill{
-			Name: at.label.Name, Source: skills.SourceUser, Status: skills.Blocked, BlockedWhy: "it can't be read from the store now: " + err.Error(),
+			Name: at.label.Name, Source: skills.SourceUser, Status: skills.Blocked, BlockedWhy: "it can't be read from the store now: hotcell's log says why",
 		}
 	case m == nil:
 		return nil
