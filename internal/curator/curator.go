@@ -2,6 +2,7 @@ package curator
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -74,6 +75,7 @@ type Config struct {
 	Store   Store
 	Tools   skills.Toolbox // nil: the host has none
 	Code    []string       // principals whose skills may carry code: alice, group:team, *; none: nobody's
+	Log     *slog.Logger   // nil: none
 }
 
 // Curator is the catalog of a host. It is safe for concurrent use once its fields are set.
@@ -85,6 +87,7 @@ type Curator struct {
 	store   Store
 	tools   skills.Toolbox
 	code    []string
+	log     *slog.Logger
 
 	roster  roster
 	shelf   cache
@@ -102,7 +105,10 @@ func New(c Config) *Curator {
 	if c.Tools == nil {
 		c.Tools = skills.NoTools
 	}
-	cur := &Curator{shipped: c.Shipped, store: c.Store, tools: c.Tools, code: c.Code, room: mostListed}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	cur := &Curator{shipped: c.Shipped, store: c.Store, tools: c.Tools, code: c.Code, log: c.Log, room: mostListed}
 	cur.shelf.most, cur.glances.most = cacheBytes, glanceBytes
 	cur.roster = roster{records: c.Store, forget: cur.forget}
 	return cur

@@ -113,16 +113,18 @@ func (v *view) skill(ctx context.Context, at place) *skills.Skill {
 	m, err := v.make(ctx, at.pack, at.slot)
 	switch {
 	case err != nil:
-		return unread(at, err)
+		return v.unread(at, err)
 	case m == nil:
 		return nil
 	}
 	return m.skill
 }
 
-func unread(at place, err error) *skills.Skill {
+// unread is what stands for a skill that can't be read. Why is the log's business.
+func (v *view) unread(at place, err error) *skills.Skill {
+	v.log.Error("a custom skill can't be read", "skill", at.label.Name, "principal", at.id, "error", err)
 	return &skills.Skill{
-		Name: at.label.Name, Source: skills.SourceUser, Status: skills.Blocked, BlockedWhy: "it can't be read from the store now: " + err.Error(),
+		Name: at.label.Name, Source: skills.SourceUser, Status: skills.Blocked, BlockedWhy: "it can't be read from the store now: hotcell's log says why",
 	}
 }
 
@@ -136,7 +138,7 @@ func (v *view) List() []*skills.Skill {
 	defer cancel()
 	_ = v.listed(ctx, v.places(), func(at place, g *glance, err error) error { // which never fails
 		if err != nil {
-			all = append(all, unread(at, err))
+			all = append(all, v.unread(at, err))
 			return nil
 		}
 		all = append(all, g.skill)
