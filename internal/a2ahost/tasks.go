@@ -83,6 +83,9 @@ func (h *Host) pieces(ctx context.Context, who a2e.Caller, r *record, upto int) 
 	if r.call.ID == "" {
 		return p, nil
 	}
+	if err := h.reads(ctx, who); err != nil {
+		return nil, err
+	}
 	for patience := mostLag; !p.full; {
 		events, err := h.own(who).Events(ctx, r.call.ID, p.next)
 		if err != nil && !errors.Is(err, control.ErrNotFound) {
