@@ -150,7 +150,7 @@ func plainErrors(mux *http.ServeMux) http.Handler {
 		if probe.status != http.StatusMethodNotAllowed {
 			message := "no such path"
 			if r.URL.Path == "/" {
-				message += ": /docs has those that there are"
+				message += ": /docs describes what there is"
 			}
 			fail(w, r, http.StatusNotFound, "not_found", message)
 			return
