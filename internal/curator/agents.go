@@ -79,6 +79,21 @@ func (a *Agents) Gate(ctx context.Context, who a2e.Caller) (func(name string) bo
 	return func(name string) bool { return s.allowed[catalog.Fold(name)] }, nil
 }
 
+// Group implements [Gate].
+func (a *Agents) Group(ctx context.Context, who a2e.Caller) (string, error) {
+	if who.Agent == "" {
+		return "", nil
+	}
+	seen, err := a.book.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, pack := seen.speaker(who); pack != nil && pack.Owner.Kind == catalog.KindGroup {
+		return pack.Owner.Name, nil
+	}
+	return "", nil
+}
+
 // Version implements [Gate].
 func (a *Agents) Version() uint64 {
 	ctx, cancel := brief(context.Background())

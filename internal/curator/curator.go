@@ -64,6 +64,9 @@ type Store interface {
 type Gate interface {
 	// Gate returns what says whether a caller's agent may use the skill of a name; nil: no allowlist applies.
 	Gate(ctx context.Context, who a2e.Caller) (func(name string) bool, error)
+	// Group returns the group whose agent a caller speaks as: it sees what the group sees, whoever signed in. "" where it is no
+	// group's.
+	Group(ctx context.Context, who a2e.Caller) (string, error)
 	// Version changes whenever an answer may have.
 	Version() uint64
 }

@@ -183,6 +183,8 @@ func (g gate) Gate(_ context.Context, who a2e.Caller) (func(string) bool, error)
 	return func(name string) bool { return slices.Contains(allowed, name) }, nil
 }
 
+func (gate) Group(context.Context, a2e.Caller) (string, error) { return "", nil }
+
 func (gate) Version() uint64 { return 7 }
 
 // What can be called is published, visible and allowed; skills that run in this process are there too.
