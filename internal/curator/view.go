@@ -84,8 +84,15 @@ type view struct {
 	allows func(name string) bool
 }
 
-// Allows implements [skills.View].
-func (v *view) Allows(s *skills.Skill) bool { return v.allows == nil || v.allows(s.Name) }
+// Allows implements [skills.View]. The catalog's own skills are no matter of lists: an agent has them switched on or off.
+func (v *view) Allows(s *skills.Skill) bool {
+	return v.allows == nil || v.allows(s.Name) || s.Source == skills.SourceHosted && own(s.Name)
+}
+
+// own reports whether a name is one of the catalog's own skills.
+func own(name string) bool {
+	return name == catalog.SkillToolName || name == manageTool || name == catalogTool
+}
 
 // Find implements [skills.Catalog].
 func (v *view) Find(name string) (skill *skills.Skill, suggestion string) {
