@@ -44,7 +44,7 @@ const (
 type Agents struct {
 	store AgentStore
 	tools func() []catalog.ToolInfo
-	book  agentBook
+	book  *agentBook
 }
 
 var (
@@ -57,7 +57,7 @@ func NewAgents(store AgentStore, tools func() []catalog.ToolInfo) *Agents {
 	if tools == nil {
 		tools = func() []catalog.ToolInfo { return nil }
 	}
-	return &Agents{store: store, tools: tools, book: agentBook{store: store}}
+	return &Agents{store: store, tools: tools, book: newAgentBook(store)}
 }
 
 // Gate implements [Gate].

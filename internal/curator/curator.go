@@ -91,7 +91,7 @@ type Curator struct {
 	code    []string
 	log     *slog.Logger
 
-	roster roster
+	roster *roster
 	shelf  cache
 }
 
@@ -109,7 +109,7 @@ func New(c Config) *Curator {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	cur := &Curator{shipped: c.Shipped, store: c.Store, tools: c.Tools, code: c.Code, log: c.Log, shelf: cache{most: cacheBytes}}
-	cur.roster = roster{records: c.Store, forget: cur.shelf.forget}
+	cur.roster = newRoster(c.Store, cur.shelf.forget)
 	return cur
 }
 
