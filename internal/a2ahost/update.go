@@ -1,7 +1,6 @@
 package a2ahost
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"math"
 	"slices"
@@ -41,23 +40,19 @@ func (t *teller) tell(ev *a2e.Event) a2a.Event {
 }
 
 func (t *teller) piece(ev *a2e.Event) *a2a.TaskArtifactUpdateEvent {
-	name, _ := ev.Data["name"].(string)
-	mime, _ := ev.Data["mime"].(string)
-	chunk, _ := ev.Data["chunk"].(string)
-	last, _ := ev.Data["final"].(bool)
-	content, err := base64.StdEncoding.DecodeString(chunk)
-	if err != nil || name == "" {
+	piece, err := a2e.PieceOf(ev)
+	if err != nil || piece.Name == "" {
 		return nil // the supervisor lets none through
 	}
-	piece := &a2a.TaskArtifactUpdateEvent{
-		TaskID: a2a.TaskID(t.id.task), ContextID: t.id.context, Append: t.begun[name], LastChunk: last,
+	update := &a2a.TaskArtifactUpdateEvent{
+		TaskID: a2a.TaskID(t.id.task), ContextID: t.id.context, Append: t.begun[piece.Name], LastChunk: piece.Final,
 		Artifact: &a2a.Artifact{
-			ID: fileID(name), Name: name,
-			Parts: a2a.ContentParts{{Content: a2a.Raw(content), Filename: name, MediaType: mime}},
+			ID: fileID(piece.Name), Name: piece.Name,
+			Parts: a2a.ContentParts{{Content: a2a.Raw(piece.Content), Filename: piece.Name, MediaType: piece.Mime}},
 		},
 	}
-	t.begun[name] = true
-	return piece
+	t.begun[piece.Name] = true
+	return update
 }
 
 // fileID and resultID are the ids of a task's artifacts: its files by their names, and what the skill returned.
