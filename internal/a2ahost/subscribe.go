@@ -39,6 +39,7 @@ func (h *Host) subscribe(ctx context.Context, who a2e.Caller, p *taskParams, emi
 		t.leave(s)
 		return err
 	}
+	leased(ctx).end()
 	return t.follow(ctx, s, emit)
 }
 
@@ -105,6 +106,7 @@ func (h *Host) watch(ctx context.Context, who a2e.Caller, r *record, emit func(a
 	if err != nil {
 		return err
 	}
+	leased(ctx).end()
 	if r.state() == a2a.TaskStateInputRequired {
 		return h.answered(ctx, who, r.id, emit)
 	}

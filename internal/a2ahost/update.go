@@ -129,26 +129,28 @@ func (p *pieces) artifact(u *a2a.TaskArtifactUpdateEvent) {
 		p.byID, p.open = map[a2a.ArtifactID]*a2a.Artifact{}, map[a2a.ArtifactID]bool{}
 	}
 	size := len(u.Artifact.Parts[0].Raw())
+	whole, raw := p.byID[u.Artifact.ID], a2a.Raw(u.Artifact.Parts[0].Raw())
 	if p.full = p.full || p.bytes+size > mostInTask; p.full {
 		p.open[u.Artifact.ID] = true
-		return
+		if whole != nil {
+			return
+		}
+		raw, size = a2a.Raw{}, 0 // that it is there is said all the same
+	} else {
+		p.open[u.Artifact.ID] = !u.LastChunk
 	}
 	p.bytes += size
-	p.open[u.Artifact.ID] = !u.LastChunk
-	whole := p.byID[u.Artifact.ID]
 	if whole == nil {
 		one := *u.Artifact
 		content := *u.Artifact.Parts[0]
-		if raw, ok := content.Content.(a2a.Raw); ok {
-			content.Content = slices.Clone(raw)
-		}
+		content.Content = slices.Clone(raw)
 		one.Parts = a2a.ContentParts{&content}
 		p.byID[one.ID] = &one
 		p.order = append(p.order, &one)
 		return
 	}
-	raw, _ := whole.Parts[0].Content.(a2a.Raw)
-	whole.Parts[0].Content = append(raw, u.Artifact.Parts[0].Raw()...)
+	sofar, _ := whole.Parts[0].Content.(a2a.Raw)
+	whole.Parts[0].Content = append(sofar, raw...)
 }
 
 // artifacts are those that there are. One that lacks something says so.
