@@ -1,12 +1,14 @@
 package a2ahost
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 )
@@ -60,5 +62,28 @@ func TestWhatATaskHasNoRoomFor(t *testing.T) {
 	all := p.artifacts(true)
 	if len(all) != 1 || all[0].Name != "f" || len(all[0].Parts[0].Raw()) != 0 || all[0].Metadata["complete"] != false {
 		t.Errorf("got %+v", all)
+	}
+}
+
+// A principal has a bounded number of subscriptions, which leaves some for the others.
+func TestSubscriptionsAreBounded(t *testing.T) {
+	r := open(t, usual())
+	give, ok := r.h.subscribers.Take("ann", mostSubscribers/2)
+	if !ok {
+		t.Fatal("no room")
+	}
+	defer give()
+	ann, bob := r.client(a2a.TransportProtocolHTTPJSON, "ann"), r.client(a2a.TransportProtocolHTTPJSON, "bob")
+	fault := func(c *a2aclient.Client, task a2a.TaskID) error {
+		for _, err := range c.SubscribeToTask(within(t), &a2a.SubscribeToTaskRequest{ID: task}) {
+			return err
+		}
+		return nil
+	}
+	if err := fault(ann, sent(t, ann, asks("echo")).ID); err == nil || !strings.Contains(err.Error(), "too many subscriptions") {
+		t.Errorf("got %v", err)
+	}
+	if err := fault(bob, sent(t, bob, asks("echo")).ID); !errors.Is(err, a2a.ErrUnsupportedOperation) { // it has ended
+		t.Errorf("another principal: %v", err)
 	}
 }

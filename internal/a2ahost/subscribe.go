@@ -15,6 +15,11 @@ func (h *Host) subscribe(ctx context.Context, who a2e.Caller, p *taskParams, emi
 	if err := checkTask(p); err != nil {
 		return err
 	}
+	leave, ok := h.subscribers.Take(who.Principal, 1)
+	if !ok {
+		return &fault{kind: errBusy, message: "too many subscriptions are open already: end some of them, or try again later", task: p.ID}
+	}
+	defer leave()
 	r, t, err := h.locate(ctx, who, p.ID)
 	if err != nil {
 		return err
