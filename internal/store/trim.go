@@ -43,6 +43,9 @@ func (s *Store) trim(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.trimChain(ctx, now); err != nil {
+		return err
+	}
 	if s.keep.Max == 0 {
 		return nil
 	}
