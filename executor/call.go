@@ -23,6 +23,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	began := time.Now()
 	s.remember(c)
 	out := s.survive(ctx, c, inputs, w)
+	s.closeUses(c)
 	c.override = nil
 	if taken := c.taking.wait(); !taken.in() {
 		s.calls.drop(c)
@@ -67,6 +68,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	if found.host != nil {
 		return s.here(ctx, c, found, w)
 	}
+	c.ran.skill = found.skill
 	p, fail := s.plan(ctx, c, found.skill)
 	if fail != nil {
 		return outcome{fail: fail}
@@ -138,6 +140,7 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	if p.skill.Run.Frames {
 		c.to(control.Running) // no runner announces itself
 	}
+	s.tellAccount(c) // the cell works meanwhile
 	var f facts
 	defer func() {
 		side.close()
@@ -154,6 +157,7 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	c.to(control.Stopping)
 	p.explain(r.Say)
 	f.witness(cl.box)
+	c.ran.end = f
 	c.update(func(v *control.Call) { v.Usage, v.Confidence = f.usage(), f.confidence() })
 	return s.judge(&f, c, p, r), false
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hotcell/hotcell/executor"
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/cleanup"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/instance"
@@ -77,7 +78,8 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	undo.Add("parts", func(context.Context) error { return p.close() })
 	undo.Add("tools", func(context.Context) error { box.Close(); return nil })
 	cat := openCatalog(cfg, o, lib, box, p.journal)
-	out, err := openOutside(cfg, cat.shelf, box, log, p.journal)
+	kept := audit.NewTally(p.journal)
+	out, err := openOutside(cfg, cat.shelf, box, log, kept)
 	if err != nil {
 		return nil, &ConfigError{err}
 	}
@@ -86,6 +88,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	if err != nil {
 		return nil, err
 	}
+	out.audit = kept
 	supervisor, registry, err := supervise(ctx, cfg, o, p, lib, cat, out)
 	if err != nil {
 		return nil, err
@@ -94,7 +97,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	return &System{
 		Catalog: cat,
 		Skills:  lib, Watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
-		Auth: Authenticator(cfg, p.journal), Installer: installer,
+		Auth: Authenticator(cfg, p.journal), Installer: AuditedInstaller{installer, p.journal}, Audit: p.journal,
 		Close: func() error { return end(context.WithoutCancel(ctx)) },
 		Probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)
@@ -112,7 +115,7 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 	driver, host := pooled(p.driver, cfg, observer, log)
 	supervisor, err := executor.New(executor.Config{
 		Driver: driver, Images: p.images, Skills: lib, Shelf: cat.shelf, Plugins: cat.plugins, Journal: p.journal, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
-		Services: out.services, Models: true, Audit: p.journal,
+		Services: out.services, Models: true, Audit: out.audit,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
 		Quota:         quota(cfg), Spent: p.journal,
@@ -205,15 +208,19 @@ func closing(c io.Closer) cleanup.Step {
 	return func(context.Context) error { return c.Close() }
 }
 
+// AuditKey is the file with the key that seals the audit, beside the journal.
+const AuditKey = "audit.key"
+
 // OpenJournal opens the journal. There is no hotcell without one: a call that nobody remembers could run twice, or end
 // without an answer.
 func OpenJournal(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
 	keep := cfg.Store.Keep
 	return store.Open(ctx, store.Options{
-		Path: cfg.JournalPath(), Sync: cfg.Store.Sync, Log: log,
+		Path: cfg.JournalPath(), Sync: cfg.Store.Sync, Log: log, Key: filepath.Join(filepath.Dir(cfg.JournalPath()), AuditKey),
 		Keep: store.Keep{
 			Calls: time.Duration(keep.Calls), Events: time.Duration(keep.Events), Artifacts: time.Duration(keep.Artifacts),
 			Max: int64(keep.Max), Replay: executor.Replay,
+			Audit: time.Duration(cfg.Audit.Keep), AuditMax: int64(cfg.Audit.Max),
 		},
 	})
 }
