@@ -9,8 +9,11 @@ import (
 	"github.com/hotcell/hotcell/internal/catalog"
 )
 
-// by is a context for what a caller does.
+// by is a context for what a caller does. An operator at a command stays who it is, in whose place it ever acts.
 func by(ctx context.Context, who a2e.Caller) context.Context {
+	if a, known := audit.ActorOf(ctx); known && a.Door == operatorDoor {
+		return ctx
+	}
 	return audit.By(ctx, audit.Actor{Principal: who.Principal, Agent: who.Agent, Door: who.Door})
 }
 

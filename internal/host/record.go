@@ -27,7 +27,9 @@ func RecordAct(ctx context.Context, to audit.Recorder, kind, skill string, data 
 	return recordDone(ByOperator(ctx), to, audit.Entry{Kind: kind, Skill: skill, Data: data})
 }
 
+const operatorDoor = "cli"
+
 // ByOperator is a context for what the user of this process does with a command.
 func ByOperator(ctx context.Context) context.Context {
-	return audit.By(ctx, audit.Actor{Principal: fmt.Sprintf("uid:%d", os.Getuid()), Door: "cli"})
+	return audit.By(ctx, audit.Actor{Principal: fmt.Sprintf("uid:%d", os.Getuid()), Door: operatorDoor})
 }

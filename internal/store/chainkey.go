@@ -14,11 +14,14 @@ import (
 )
 
 // openKey reads the key that seals the audit, and makes it where there is none; nobody else opens the journal meanwhile.
-func openKey(path string) (key audit.Key, made bool, err error) {
+func openKey(path string, read bool) (key audit.Key, made bool, err error) {
 	if path == "" {
 		return audit.Key{}, false, nil
 	}
 	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && read {
+		return audit.Key{}, false, nil
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		text, err = makeKey(path)
 		made = true

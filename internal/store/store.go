@@ -31,9 +31,11 @@ type Options struct {
 	Path string // of the file; its folder is there
 	Sync string // off, normal or full; "": normal
 	Keep Keep
-	Key  string           // path of the file with the key that seals the audit, which is made where there is none; "": no seals
-	Now  func() time.Time // nil: time.Now
-	Log  *slog.Logger     // nil: none
+	Key  string // path of the file with the key that seals the audit, which is made where there is none; "": no seals
+	// ReadKey: where there is no key, none is made.
+	ReadKey bool
+	Now     func() time.Time // nil: time.Now
+	Log     *slog.Logger     // nil: none
 }
 
 // Store is an open journal. It is safe for concurrent use. Its owner closes it once nothing uses it any more.
@@ -83,7 +85,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	seal(s.path)
 	made := false
-	if s.key, made, err = openKey(opts.Key); err != nil {
+	if s.key, made, err = openKey(opts.Key, opts.ReadKey); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
 	}
 	s.loop.Go(s.run)
