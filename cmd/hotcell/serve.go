@@ -95,7 +95,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	}
 	handler := rest.New(rest.Options{
 		Control: sys.supervisor, Handler: sys.supervisor, Mounts: slices.Concat(a2eMounts(remote), tools.mounts(), tasks.mounts()), Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
-		Reader: sys.catalog, Custom: sys.custom, Agents: sys.agents, Approvals: sys.approvals, Installer: sys.installer,
+		Reader: sys.catalog, Custom: sys.custom, Agents: sys.agents, Approvals: sys.approvals, Installer: sys.installer, Audit: sys.audit,
 		Ready: func(c context.Context) error {
 			if ctx.Err() != nil {
 				return errors.New("stopping")

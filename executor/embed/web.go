@@ -40,7 +40,7 @@ func (h *Host) openWeb() (http.Handler, []func(context.Context) error, error) {
 	web := rest.New(rest.Options{
 		Control: h.sys.Supervisor, Handler: h.sys.Supervisor, Auth: h.sys.Auth, Hosts: host.HostNames(h.cfg), Metrics: h.sys.Metrics,
 		Log: h.log, Version: h.version,
-		Reader: h.sys.Catalog.Reader, Custom: h.sys.Catalog.Custom, Agents: h.sys.Catalog.Agents, Approvals: h.sys.Catalog.Approvals,
+		Reader: h.sys.Catalog.Reader, Custom: h.sys.Catalog.Custom, Agents: h.sys.Catalog.Agents, Approvals: h.sys.Catalog.Approvals, Audit: h.sys.Audit,
 		Mounts: h.mounts(messages, tasks),
 		Ready: func(ctx context.Context) error {
 			if err := h.sys.Journalled(); err != nil {
