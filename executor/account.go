@@ -35,19 +35,19 @@ type ran struct {
 // mostGroups bounds the groups of a caller that the audit names.
 const mostGroups = 64
 
-// account is what the audit says of a call, as far as it got.
-func (s *Supervisor) account(c *call) *control.Account {
-	a := &control.Account{Groups: groupsOf(c.who), Admin: c.who.Admin, Correlation: audit.Text(c.req.CorrelationID), Uses: c.ran.uses}
-	if sk := c.ran.skill; sk != nil {
+// account is what the audit says of a call that was made of what ran has.
+func (s *Supervisor) account(c *call, ran *ran) *control.Account {
+	a := &control.Account{Groups: groupsOf(c.who), Admin: c.who.Admin, Correlation: audit.Text(c.req.CorrelationID), Uses: ran.uses}
+	if sk := ran.skill; sk != nil {
 		a.Version, a.Source, a.Bundle = audit.Text(sk.Version), audit.Text(sk.Source), sk.Bundle.Digest
 	}
-	if p := c.ran.policy; p != nil {
+	if p := ran.policy; p != nil {
 		a.Policy, a.Runtime = policyDigest(p), audit.Text(p.Runtime)
 	}
-	if img := c.ran.image; img.ID != "" {
+	if img := ran.image; img.ID != "" {
 		a.Image, a.Ref, a.Pinned, a.Driver = img.ID, audit.Text(img.Ref), audit.Text(img.RepoDigest), s.cfg.Driver.Name()
 	}
-	f := &c.ran.end
+	f := &ran.end
 	switch {
 	case f.Exit != nil:
 		code := f.Exit.ExitCode
@@ -60,11 +60,18 @@ func (s *Supervisor) account(c *call) *control.Account {
 	return a
 }
 
-// tellAccount has the journal know what a call is made of, should this supervisor not live to its end.
-func (s *Supervisor) tellAccount(c *call) {
-	a := s.account(c)
-	c.update(func(v *control.Call) { v.Account = a })
-	s.note(c)
+// accountDelay is how long a call runs before the journal is told what it is made of. Short ones are told about at their end alone.
+const accountDelay = 100 * time.Millisecond
+
+// tellAccount has the journal know what a call is made of, should this supervisor not live to its end. The cell is at work by
+// then: nobody waits.
+func (s *Supervisor) tellAccount(c *call) (stop func() bool) {
+	ran := c.ran
+	return time.AfterFunc(accountDelay, func() {
+		a := s.account(c, &ran)
+		c.update(func(v *control.Call) { v.Account = a })
+		s.note(c)
+	}).Stop
 }
 
 // openUses begins to count what a call uses, which ends with closeUses.

@@ -140,7 +140,7 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	if p.skill.Run.Frames {
 		c.to(control.Running) // no runner announces itself
 	}
-	s.tellAccount(c) // the cell works meanwhile
+	defer s.tellAccount(c)()
 	var f facts
 	defer func() {
 		side.close()

@@ -116,7 +116,10 @@ func (s *Store) setMark(tx *sql.Tx, name string, h control.AuditHead, bytes int6
 	if name == markStart {
 		seal = s.key.SealStart(h)
 	}
-	_, err := tx.Stmt(s.stmts.mark).Exec(name, h.N, blob(h.Hash), h.At.UnixMicro(), []byte(seal), bytes)
+	moved, err := affected(tx.Stmt(s.stmts.move).Exec(h.N, blob(h.Hash), h.At.UnixMicro(), []byte(seal), bytes, name))
+	if moved == 0 && err == nil { // somebody took it away
+		_, err = tx.Stmt(s.stmts.mark).Exec(name, h.N, blob(h.Hash), h.At.UnixMicro(), []byte(seal), bytes)
+	}
 	return err
 }
 

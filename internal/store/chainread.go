@@ -87,7 +87,7 @@ func wanted(q control.AuditQuery, principal, skill string) (where string, args [
 		add("at < ?", q.Until.UnixMicro())
 	}
 	if q.Call != "" {
-		add("call <> '' AND call = ?", q.Call)
+		add("call = ?", q.Call)
 	}
 	for _, f := range []struct{ column, is string }{{principal, q.Principal}, {skill, q.Skill}, {"kind", q.Kind}} {
 		if f.is != "" {

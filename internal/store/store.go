@@ -139,7 +139,7 @@ func (s *Store) open(ctx context.Context, sync string) (err error) {
 // probe looks at each table once, and asks to write, so that what is wrong with a file is noticed before any call comes.
 func (s *Store) probe(ctx context.Context) error {
 	for _, from := range []string{"calls", "events", "calls INDEXED BY calls_by_request", "calls INDEXED BY calls_by_age", "events INDEXED BY events_by_age",
-		"audit INDEXED BY audit_by_call", "audit INDEXED BY audit_by_age", "chain INDEXED BY chain_by_call WHERE call <> ''", "chain_marks", "tokens",
+		"audit INDEXED BY audit_by_call", "audit INDEXED BY audit_by_age", "chain", "chain_marks", "tokens",
 		"principals INDEXED BY principals_by_change", "catalog", "custom_skills", "custom_files",
 		"agents", "agent_defaults", "approvals INDEXED BY approvals_by_principal", "spent INDEXED BY spent_by_slice"} {
 		var one int

@@ -16,7 +16,6 @@ CREATE TABLE chain (
   hash      BLOB    NOT NULL,
   seal      BLOB
 );
-CREATE INDEX chain_by_call ON chain (call) WHERE call <> '';
 
 -- Its two ends. head is the last row; start is the last one that was trimmed, 0 for none. bytes is what the rows between them
 -- take, about.
