@@ -128,7 +128,7 @@ func (a *app) listAuditCmd() *cobra.Command {
 			"configuration has a price.",
 		Example: "  hotcell audit list --call 01M8NY82V13BFT9F7J736452VN\n" +
 			"  hotcell audit list --kind call.end --principal alice --since 7d\n" +
-			"  hotcell audit list --json | jq 'group_by(.skill)[] | {skill: .[0].skill, tokens: map(.data.tokens_in + .data.tokens_out) | add}'",
+			"  hotcell audit list --kind llm.request --json | jq 'group_by(.skill)[] | {skill: .[0].skill, tokens: map(.data.tokens_in + .data.tokens_out) | add}'",
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error { return a.listAudit(c.Context(), &f, limit, asJSON) },
 	}
