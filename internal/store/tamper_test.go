@@ -71,6 +71,16 @@ func newCrime(t *testing.T) *crime {
 	return c
 }
 
+// again is the same crime on a copy of the folder.
+func (c *crime) again(t *testing.T) *crime {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(dir, os.DirFS(c.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return &crime{t: t, dir: dir, head: c.head}
+}
+
 // tamper changes the file behind hotcell's back.
 func (c *crime) tamper(statements ...string) {
 	c.t.Helper()
@@ -138,6 +148,10 @@ func (c *crime) verify(key bool, anchor control.AuditHead) control.AuditReport {
 
 // Rows 1 to 6 are trimmed here, row 12 says so, 13 is an operator's, and 9 is about the call that used something.
 func TestTampering(t *testing.T) {
+	scene := newCrime(t)
+	if r := scene.verify(true, scene.head); !r.OK || r.First != 7 || r.Head.N != 13 || !r.Keyed || r.Uses != 2 {
+		t.Fatalf("untouched: %+v", r)
+	}
 	const copied = "at, kind, call, principal, agent, door, skill, data, prev, hash, seal"
 	for name, tt := range map[string]struct {
 		do   func(c *crime)
@@ -198,10 +212,7 @@ func TestTampering(t *testing.T) {
 		"some of what a call used is gone": {do: sqls(`DELETE FROM audit WHERE kind = 'tool.call'`), want: "what call 0107 used: entry 1 is missing", row: 9},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCrime(t)
-			if r := c.verify(true, c.head); !r.OK || r.First != 7 || r.Head.N != 13 || !r.Keyed || r.Uses != 2 {
-				t.Fatalf("untouched: %+v", r)
-			}
+			c := scene.again(t)
 			tt.do(c)
 			keyed, plain := c.verify(true, control.AuditHead{}), c.verify(false, control.AuditHead{})
 			told := plain
