@@ -25,11 +25,12 @@ type counter interface {
 
 // ran is what a call was made of and how its cell ended, as far as it got. Only the goroutine that serves the call has it.
 type ran struct {
-	skill  *skills.Skill
-	policy *policies.Effective
-	image  images.Image
-	end    facts
-	uses   *control.Uses
+	correlation string
+	skill       *skills.Skill
+	policy      *policies.Effective
+	image       images.Image
+	end         facts
+	uses        *control.Uses
 }
 
 // mostGroups bounds the groups of a caller that the audit names.
@@ -37,7 +38,7 @@ const mostGroups = 64
 
 // account is what the audit says of a call that was made of what ran has.
 func (s *Supervisor) account(c *call, ran *ran) *control.Account {
-	a := &control.Account{Groups: groupsOf(c.who), Admin: c.who.Admin, Correlation: audit.Text(c.req.CorrelationID), Uses: ran.uses}
+	a := &control.Account{Groups: groupsOf(c.who), Admin: c.who.Admin, Correlation: ran.correlation, Uses: ran.uses}
 	if sk := ran.skill; sk != nil {
 		a.Version, a.Source, a.Bundle = audit.Text(sk.Version), audit.Text(sk.Source), sk.Bundle.Digest
 	}

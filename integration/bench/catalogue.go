@@ -202,12 +202,12 @@ func (l *large) reloads(ctx context.Context, b *bench) error {
 	group.Go(func() { watch.Run(watching, l.library, watch.Options{}) })
 	var took []float64
 	for round := range b.rounds + 1 {
-		about := fmt.Sprint("changed ", round)
+		about, i := fmt.Sprint("changed ", round), round%shippedSkills
 		began := time.Now()
-		if err := l.describe(round, about); err != nil {
+		if err := l.describe(i, about); err != nil {
 			return err
 		}
-		for l.library.Lookup(skillNumber(round)).Description != about {
+		for l.library.Lookup(skillNumber(i)).Description != about {
 			if err := rest(ctx, 200*time.Microsecond); err != nil || time.Since(began) > limit {
 				return errors.Join(err, errors.New("a change never arrived"))
 			}

@@ -86,6 +86,9 @@ func (s *shelf) called(field string, name any) (*skill, error) {
 		return nil, invalid(field, "expected the id of a skill")
 	}
 	one := s.find(text)
+	if one == nil && s.barred != nil {
+		one = s.barred(text)
+	}
 	if one == nil {
 		return nil, invalid(field, "unknown skill %q: %s lists those that there are", clip(text, 80), catalogue)
 	}
@@ -139,23 +142,41 @@ func argumentsOf(s *skill, parts []*part) (map[string]any, error) {
 	arguments := map[string]any{}
 	var texts []string
 	for _, p := range parts {
+		var err error
 		switch {
 		case p.Data != nil:
-			if err := s.takeData(arguments, p); err != nil {
-				return nil, err
-			}
+			err = s.takeData(arguments, p)
 		case p.Text != nil:
-			texts = append(texts, *p.Text)
-			if kind := p.media(); kind != mediaJSON && !matches(kind, s.in) && strings.TrimSpace(*p.Text) != "" && !isObject(*p.Text) {
-				return nil, s.refuse(kind)
-			}
+			texts, err = s.takeWords(arguments, p, texts)
 		default:
-			if err := s.takeFile(arguments, p); err != nil {
-				return nil, err
-			}
+			err = s.takeFile(arguments, p)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return arguments, s.takeText(arguments, strings.Join(texts, "\n"))
+}
+
+// takeWords hands a text of a media type to the property that takes such, and adds any other one to the texts so far.
+func (s *skill) takeWords(arguments map[string]any, p *part, texts []string) ([]string, error) {
+	kind := p.media()
+	name := s.input.media[kind]
+	_, taken := arguments[name]
+	switch {
+	case strings.TrimSpace(*p.Text) == "":
+		return texts, nil
+	case kind == mediaJSON:
+		if !isObject(*p.Text) {
+			return nil, invalid("message.parts.text", "expected a JSON object: the skill's arguments")
+		}
+	case name != "" && !taken && kind != mediaText && matches(kind, s.in):
+		arguments[name] = *p.Text
+		return texts, nil
+	case !matches(kind, s.in) && (kind != mediaText || !isObject(*p.Text)):
+		return nil, s.refuse(kind)
+	}
+	return append(texts, *p.Text), nil
 }
 
 func (s *skill) refuse(media string) error {

@@ -23,14 +23,7 @@ func (h *Host) send(ctx context.Context, who a2e.Caller, p *sendParams, size int
 	if err != nil {
 		return nil, nil, err
 	}
-	var earlier []*message
-	if asked != nil {
-		earlier = h.memory.turns(who.Principal, asked.task)
-		if len(earlier) == 0 {
-			earlier = []*message{{}} // what was said is forgotten, and still this is the answer to a question
-		}
-	}
-	o, err := choose(shelf, p, earlier)
+	o, err := choose(h.named(ctx, who, shelf), p, h.earlier(who, asked))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -44,14 +37,22 @@ func (h *Host) send(ctx context.Context, who a2e.Caller, p *sendParams, size int
 	if asked != nil {
 		id = *asked
 	}
-	if o.skill == nil && asked != nil {
-		return nil, nil, invalid("message", "it names no skill: %s lists those that there are", catalogue)
-	}
 	t, s, err := h.start(who, id, o, p, shelf)
 	if err == nil {
 		h.memory.note(who.Principal, id.task, p.Message, size)
 	}
 	return t, s, err
+}
+
+// earlier are the messages of a question, none where there is no question.
+func (h *Host) earlier(who a2e.Caller, asked *identity) []*message {
+	if asked == nil {
+		return nil
+	}
+	if turns := h.memory.turns(who.Principal, asked.task); len(turns) > 0 {
+		return turns
+	}
+	return []*message{{}} // what was said is forgotten, and still this is the answer to a question
 }
 
 // asked returns the question that a message answers, nil where it opens a task.
@@ -75,7 +76,8 @@ func (h *Host) asked(ctx context.Context, who a2e.Caller, m *message) (*identity
 	return &r.id, nil
 }
 
-// start begins the task of an order. Without a skill it asks for one, with the list of them.
+// start begins the task of an order. Without a skill it asks for one, with the list of them; asked again, that is the answer
+// that it has already.
 func (h *Host) start(who a2e.Caller, id identity, o order, p *sendParams, s *shelf) (*task, *stream, error) {
 	question := o.skill == nil
 	if question {

@@ -3,7 +3,6 @@ package a2ahost
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -21,8 +20,11 @@ const (
 // catalogue is the skill that lists the others. It is always there: a card has at least one skill.
 const catalogue = "skill-catalog"
 
-// mostViews bounds the callers whose skills are remembered.
-const mostViews = 64
+// Bounds of what is remembered of callers' skills.
+const (
+	mostViews  = 64     // callers
+	mostInView = 20_000 // skills, of all of them
+)
 
 // skill is what this door knows of a skill.
 type skill struct {
@@ -38,6 +40,8 @@ type skill struct {
 type shelf struct {
 	list []*skill
 	byID map[string]*skill
+
+	barred func(name string) *skill // one that the caller can see and not call, or nil; nil: nobody looks
 }
 
 // views remembers shelves as long as the catalogue does not change.
@@ -45,6 +49,7 @@ type views struct {
 	mu      sync.Mutex
 	version uint64
 	byWhom  map[string]*shelf
+	skills  int // in all of them
 }
 
 // shelf returns what a caller may use.
@@ -66,14 +71,28 @@ func (h *Host) shelf(ctx context.Context, who a2e.Caller) (*shelf, error) {
 	s := newShelf(entries)
 	h.views.mu.Lock()
 	defer h.views.mu.Unlock()
-	if h.views.version != version || len(h.views.byWhom) >= mostViews {
-		h.views.version, h.views.byWhom = version, nil
-	}
-	if h.views.byWhom == nil {
-		h.views.byWhom = map[string]*shelf{}
+	if v := &h.views; v.byWhom == nil || v.version != version || len(v.byWhom) >= mostViews || v.skills > mostInView {
+		v.version, v.byWhom, v.skills = version, map[string]*shelf{}, 0
 	}
 	h.views.byWhom[whom] = s
+	h.views.skills += len(s.list)
 	return s, nil
+}
+
+// named is the shelf for one message, which may name skills beyond it: the caller's principal can see them, and its agent may
+// not use them, or they are blocked. They are called all the same, since why not is the supervisor's to say (protocols decision
+// 30), as it does behind the other doors.
+func (h *Host) named(ctx context.Context, who a2e.Caller, s *shelf) *shelf {
+	own := *s
+	who.Agent = "" // whose allowlist hides what it does not have
+	own.barred = func(name string) *skill {
+		d, err := h.skills.Skill(ctx, who, catalog.Fold(name), 0)
+		if err != nil || d.Status == a2e.StatusCreated || d.Status == a2e.StatusArchived {
+			return nil
+		}
+		return newSkill(catalog.Entry{Definition: a2e.Definition{Name: d.Name, InputSchema: json.RawMessage("{}")}})
+	}
+	return &own
 }
 
 // whose tells callers apart who may see different skills.
@@ -184,6 +203,7 @@ type shape struct {
 	open  bool              // anything goes
 	names []string          // of the properties, sorted
 	text  string            // the one property that takes plain text; "": none
+	media map[string]string // properties that take a text of a media type
 	files map[string]string // properties that take a file: its content in base64, or its address
 }
 
@@ -192,6 +212,14 @@ const (
 	fileBytes   = "raw"
 	fileAddress = "url"
 )
+
+// property is what is read of a property's schema.
+type property struct {
+	Type     any    `json:"type"`
+	Format   string `json:"format"`
+	Encoding string `json:"contentEncoding"`
+	Media    string `json:"contentMediaType"`
+}
 
 func shapeOf(schema json.RawMessage) shape {
 	var s struct {
@@ -209,23 +237,14 @@ func shapeOf(schema json.RawMessage) shape {
 	out := shape{open: len(s.Properties) == 0 && s.Type == "object" && s.More != false, names: slices.Sorted(maps.Keys(s.Properties))}
 	var texts, needed []string
 	for _, name := range out.names {
-		var p struct {
-			Type     any    `json:"type"`
-			Format   string `json:"format"`
-			Encoding string `json:"contentEncoding"`
-		}
+		var p property
 		_ = json.Unmarshal(s.Properties[name], &p) // of another form: no text
-		switch {
-		case p.Type != "string":
-		case p.Encoding == "base64" || p.Format == "byte":
-			out.file(name, fileBytes)
-		case p.Format == "uri":
-			out.file(name, fileAddress)
-		default:
-			texts = append(texts, name)
-			if slices.Contains(s.Required, name) {
-				needed = append(needed, name)
-			}
+		if !out.takes(name, p) {
+			continue
+		}
+		texts = append(texts, name)
+		if slices.Contains(s.Required, name) {
+			needed = append(needed, name)
 		}
 	}
 	switch {
@@ -235,6 +254,33 @@ func shapeOf(schema json.RawMessage) shape {
 		out.text = needed[0]
 	}
 	return out
+}
+
+// takes notes what a property takes beside JSON, and reports whether that is plain text.
+func (s *shape) takes(name string, p property) bool {
+	switch {
+	case p.Type != "string":
+		return false
+	case p.Encoding == "base64" || p.Format == "byte":
+		s.file(name, fileBytes)
+		return false
+	case p.Format == "uri":
+		s.file(name, fileAddress)
+		return false
+	case p.Media != "":
+		s.medium(strings.ToLower(p.Media), name)
+	}
+	s.medium("text/"+strings.ToLower(name), name) // csv takes text/csv
+	return true
+}
+
+func (s *shape) medium(media, name string) {
+	if s.media == nil {
+		s.media = map[string]string{}
+	}
+	if s.media[media] == "" {
+		s.media[media] = name
+	}
 }
 
 func (s *shape) file(name, form string) {
@@ -281,21 +327,4 @@ func (s *shelf) answer() map[string]any {
 	return map[string]any{"skills": rows}
 }
 
-// words lists the skills for a reader.
-func (s *shelf) words() string {
-	var b strings.Builder
-	b.WriteString(whichSkill)
-	for i, one := range s.list {
-		if i == mostNamed {
-			fmt.Fprintf(&b, "\n... and %d more: call %s", len(s.list)-i, catalogue)
-			break
-		}
-		fmt.Fprintf(&b, "\n%s: %s", one.id, clip(strings.Join(strings.Fields(one.Definition.Description), " "), 80))
-	}
-	return b.String()
-}
-
-const (
-	mostNamed  = 50 // skills in a question
-	whichSkill = "Which skill? Send its name as the text, or as metadata.skill_id, to this task."
-)
+const whichSkill = "Which skill? Send its name as the text, or as metadata.skill_id, to this task."

@@ -19,6 +19,7 @@ const (
 	lag         = 20 * time.Millisecond
 	mostLag     = 2 * time.Second // that the journal is behind
 	remotely    = 250 * time.Millisecond
+	elsewhere   = 5 * time.Second  // between looks whether another process has begun a task
 	cancelling  = 10 * time.Second // until a cancelled task has ended
 )
 
@@ -80,37 +81,55 @@ func (h *Host) shown(ctx context.Context, who a2e.Caller, id identity, question 
 // pieces reads what a task's skill said, up to an event, or as much as there is where that is -1.
 func (h *Host) pieces(ctx context.Context, who a2e.Caller, r *record, upto int) (*pieces, error) {
 	p, tell := &pieces{}, newTeller(r.id)
-	if r.call.ID == "" {
-		return p, nil
+	err := h.events(ctx, who, r, upto, func(ev *a2e.Event) error {
+		p.gap = p.gap || ev.Seq != p.next
+		p.next = ev.Seq + 1
+		p.take(tell.tell(ev))
+		if p.full {
+			return errEnough
+		}
+		return nil
+	})
+	p.gap = p.gap || upto >= p.next
+	if errors.Is(err, errEnough) {
+		err = nil
 	}
-	for patience := mostLag; !p.full; {
-		events, err := h.own(who).Events(ctx, r.call.ID, p.next)
+	return p, err
+}
+
+var errEnough = errors.New("no more events are wanted")
+
+// events hands on a task's events from the first to one, for which it waits a while, or all that there are where that is -1.
+func (h *Host) events(ctx context.Context, who a2e.Caller, r *record, upto int, take func(*a2e.Event) error) error {
+	if r.call.ID == "" {
+		return nil
+	}
+	next := 0
+	for patience := mostLag; ; {
+		events, err := h.own(who).Events(ctx, r.call.ID, next)
 		if err != nil && !errors.Is(err, control.ErrNotFound) {
-			return nil, err
+			return err
 		}
 		for _, ev := range events {
 			if upto >= 0 && ev.Seq > upto {
-				return p, nil
+				return nil
 			}
-			p.gap = p.gap || ev.Seq != p.next
-			p.next = ev.Seq + 1
-			p.take(tell.tell(&ev))
+			next = ev.Seq + 1
+			if err := take(&ev); err != nil {
+				return err
+			}
 		}
 		switch {
 		case len(events) > 0:
-		case p.next > upto:
-			return p, nil
-		case patience <= 0:
-			p.gap = true
-			return p, nil
+		case next > upto || patience <= 0:
+			return nil
 		default:
 			patience -= lag
 			if err := pause(ctx, lag); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return p, nil
 }
 
 // lately returns the last event of a call that ended a moment ago, for which the journal is worth waiting, else -1.
@@ -224,135 +243,4 @@ func (h *Host) withdraw(ctx context.Context, who a2e.Caller, r *record) (*a2a.Ta
 		return nil, err
 	}
 	return t.end.task(nil, h.memory.history(who.Principal, r.id), nil), nil
-}
-
-// subscribe is SubscribeToTask.
-func (h *Host) subscribe(ctx context.Context, who a2e.Caller, p *taskParams, emit func(a2a.Event) error) error {
-	if err := checkTask(p); err != nil {
-		return err
-	}
-	r, t, err := h.locate(ctx, who, p.ID)
-	if err != nil {
-		return err
-	}
-	if r.state().Terminal() {
-		return faultf(a2a.ErrUnsupportedOperation, "the task has ended: there is nothing to subscribe to").of(p.ID)
-	}
-	if t == nil {
-		return h.watch(ctx, who, r, emit)
-	}
-	s, seq, ok := t.join()
-	if !ok {
-		return faultf(a2a.ErrUnsupportedOperation, "the task has ended: there is nothing to subscribe to").of(p.ID)
-	}
-	if seq >= 0 && r.call.ID == "" { // it has a call by now
-		if r, err = h.again(ctx, who, r); err != nil {
-			t.leave(s)
-			return err
-		}
-	}
-	if err := h.opening(ctx, who, r, seq, emit); err != nil {
-		t.leave(s)
-		return err
-	}
-	return t.follow(ctx, s, emit)
-}
-
-func (h *Host) again(ctx context.Context, who a2e.Caller, r *record) (*record, error) {
-	newer, err := h.shown(ctx, who, r.id, r.question)
-	if newer == nil {
-		return r, err
-	}
-	return newer, err
-}
-
-// opening is how a stream begins that joins late: the task as it stands after an event. Artifacts that are too large for
-// one event follow in pieces.
-func (h *Host) opening(ctx context.Context, who a2e.Caller, r *record, seq int, emit func(a2a.Event) error) error {
-	p := &pieces{}
-	if seq >= 0 {
-		var err error
-		if p, err = h.pieces(ctx, who, r, seq); err != nil {
-			return err
-		}
-	}
-	early := *r
-	if early.state().Terminal() { // it ended meanwhile, which the stream tells
-		early.call.State, early.call.Ended, early.answer = control.Running, time.Time{}, nil
-		early.call.Code, early.call.Reason = "", ""
-	}
-	if p.bytes <= mostInEvent {
-		return emit(early.task(p, h.memory.history(who.Principal, r.id), nil))
-	}
-	files := p.artifacts(false)
-	p.order = nil
-	if err := emit(early.task(p, h.memory.history(who.Principal, r.id), nil)); err != nil {
-		return err
-	}
-	for _, one := range files {
-		if err := repeat(r.id, one, emit); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// repeat sends an artifact again in pieces.
-func repeat(id identity, one *a2a.Artifact, emit func(a2a.Event) error) error {
-	content := one.Parts[0].Raw()
-	for from := 0; from == 0 || from < len(content); from += slice {
-		piece, part := *one, *one.Parts[0]
-		part.Content = a2a.Raw(content[from:min(from+slice, len(content))])
-		piece.Parts = a2a.ContentParts{&part}
-		err := emit(&a2a.TaskArtifactUpdateEvent{TaskID: a2a.TaskID(id.task), ContextID: id.context, Artifact: &piece, Append: from > 0})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// watch follows a task that runs in another process of the same journal, or that waits for its client.
-func (h *Host) watch(ctx context.Context, who a2e.Caller, r *record, emit func(a2a.Event) error) error {
-	p, err := h.pieces(ctx, who, r, -1)
-	if err == nil {
-		err = emit(r.task(p, h.memory.history(who.Principal, r.id), nil))
-	}
-	if err != nil || r.state() == a2a.TaskStateInputRequired {
-		return err
-	}
-	tell := newTeller(r.id)
-	for _, one := range p.order {
-		tell.begun[one.Name] = true
-	}
-	for next := p.next; ; {
-		r, err := h.again(ctx, who, r)
-		if err != nil {
-			return err
-		}
-		events, err := h.own(who).Events(ctx, r.call.ID, next)
-		if err != nil {
-			return err
-		}
-		for _, ev := range events {
-			next = ev.Seq + 1
-			if err := emit(tell.tell(&ev)); err != nil {
-				return err
-			}
-		}
-		if len(events) > 0 {
-			continue
-		}
-		if r.call.State.Terminal() && lately(r.call) < next {
-			for _, update := range r.ends() {
-				if err := emit(update); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		if err := pause(ctx, remotely); err != nil {
-			return err
-		}
-	}
 }

@@ -193,3 +193,25 @@ func TestSweepSparesTheLiving(t *testing.T) {
 	}
 	must(t, s.remove())
 }
+
+// Where a file system can't exchange two folders at once it takes two steps, and a failure of the second undoes the first.
+func TestExchangeInTwoSteps(t *testing.T) {
+	dir := t.TempDir()
+	for name, about := range map[string]string{"old": "Old.", "stage": "New."} {
+		must(t, os.MkdirAll(dir+"/"+name, 0o755))
+		must(t, os.WriteFile(dir+"/"+name+"/SKILL.md", []byte(skillText(name, about)), 0o644))
+	}
+	if err := stepAside(dir+"/old", dir+"/gone"); err == nil || about(t, dir, "old") != "Old." {
+		t.Errorf("%v, and %q is there", err, about(t, dir, "old"))
+	}
+	must(t, stepAside(dir+"/old", dir+"/stage"))
+	if about(t, dir, "old") != "New." || about(t, dir, "stage.aside") != "Old." {
+		t.Errorf("%q, and aside %q", about(t, dir, "old"), about(t, dir, "stage.aside"))
+	}
+	must(t, os.RemoveAll(dir+"/old"))
+	must(t, os.Rename(dir+"/stage.aside", dir+"/again"))
+	must(t, stepAside(dir+"/old", dir+"/again")) // nothing stands in its way
+	if about(t, dir, "old") != "Old." {
+		t.Errorf("%q", about(t, dir, "old"))
+	}
+}

@@ -22,7 +22,7 @@ type Keep struct {
 	Max       int64         // bytes of the file in use; 0: no bound
 	Audit     time.Duration // rows of the audit; 0: however old
 	AuditMax  int64         // bytes of them; 0: no bound
-	// Replay is how long a call is kept whatever Max says, so that a request that is sent again finds its answer.
+	// Replay is how long a call is kept after its end, whatever Max says, so that a request that is sent again finds its answer.
 	Replay time.Duration
 }
 
