@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pressly/goose/v3"
 
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/control"
@@ -220,4 +223,38 @@ func manyRows(b *testing.B, n int) *Store {
 		}
 	}
 	return s
+}
+
+// A journal of an earlier version begins a chain, and what its calls used before is left as it is.
+func TestTheAuditOfAnOlderJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hotcell.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := goose.NewProvider(goose.DialectSQLite3, db, dir, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.UpTo(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`INSERT INTO audit (call, at, kind, data) VALUES ('01A', 7, 'tool.call', '{}')`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := opened(t, Options{Path: path, Key: path + ".key"})
+	accept(t, s, taken("01A", "r"))
+	s.Write(audit.Entry{Call: "01A", Kind: "tool.call"})
+	flush(t, s)
+	end(t, s, answered(taken("01A", "r"), "x"))
+	if r := verified(t, s); r.Rows != 2 || r.Uses != 1 || len(entries(t, s, "01A")) != 2 {
+		t.Errorf("%+v, %v", r, entries(t, s, "01A"))
+	}
 }

@@ -103,11 +103,18 @@ func (v *verification) used(r *control.AuditRow) error {
 	}
 	var kept, going bool
 	err := v.tx.QueryRowContext(v.ctx, `SELECT 1, n = (SELECT n FROM calls WHERE ended <> 0 ORDER BY accepted LIMIT 1) FROM calls WHERE id = ?`, r.Call).Scan(&kept, &going)
-	if errors.Is(err, sql.ErrNoRows) || going { // a trim takes away what the oldest call used, bit by bit, and then the call
+	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	if going { // a trim takes away what the oldest call used, from the front, bit by bit, and then the call
+		var first int64
+		err := v.tx.QueryRowContext(v.ctx, `SELECT coalesce(min(nth), 0) FROM audit WHERE call = ? AND nth > 0`, r.Call).Scan(&first)
+		if err != nil || first != 1 {
+			return err
+		}
 	}
 	return v.compare(r, data.Used)
 }

@@ -165,7 +165,7 @@ func (s *Store) DropCustomSkill(ctx context.Context, r catalog.Record) ([]catalo
 		if _, err = touch(tx, r.Principal); err != nil {
 			return err
 		}
-		return s.actOnSkill(ctx, tx, audit.SkillDelete, r)
+		return s.actOnSkill(ctx, tx, audit.SkillDelete, r, scrubbed...)
 	})
 	if err != nil {
 		return nil, err
@@ -174,8 +174,10 @@ func (s *Store) DropCustomSkill(ctx context.Context, r catalog.Record) ([]catalo
 }
 
 // actOnSkill enters into the audit what became of a custom skill.
-func (s *Store) actOnSkill(ctx context.Context, tx *sql.Tx, kind string, r catalog.Record) error {
-	return s.own(ctx, tx, control.AuditRow{Kind: kind, Skill: r.Name}, r.Principal, map[string]any{
-		"revision": r.Revision, "provenance": r.Provenance, "files": len(r.Content.Files),
-	})
+func (s *Store) actOnSkill(ctx context.Context, tx *sql.Tx, kind string, r catalog.Record, scrubbed ...catalog.AllowlistRow) error {
+	data := map[string]any{"revision": r.Revision, "provenance": r.Provenance, "files": len(r.Content.Files)}
+	if len(scrubbed) > 0 {
+		data["allowlists"] = len(scrubbed) // that had it, and have it no more
+	}
+	return s.own(ctx, tx, control.AuditRow{Kind: kind, Skill: r.Name}, r.Principal, data)
 }
