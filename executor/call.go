@@ -23,6 +23,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	began := time.Now()
 	s.remember(c)
 	out := s.survive(ctx, c, inputs, w)
+	s.closeUses(c)
 	c.override = nil
 	if taken := c.taking.wait(); !taken.in() {
 		s.calls.drop(c)
@@ -71,6 +72,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	if found.host != nil {
 		return s.here(ctx, c, found, w)
 	}
+	c.ran.skill = found.skill
 	p, fail := s.plan(ctx, c, found.skill)
 	if fail != nil {
 		return outcome{fail: fail}
@@ -142,6 +144,7 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	if p.skill.Run.Frames {
 		c.to(control.Running) // no runner announces itself
 	}
+	defer s.tellAccount(c)()
 	var f facts
 	defer func() {
 		side.close()
@@ -158,6 +161,7 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	c.to(control.Stopping)
 	p.explain(r.Say)
 	f.witness(cl.box)
+	c.ran.end = f
 	c.update(func(v *control.Call) { v.Usage, v.Confidence = f.usage(), f.confidence() })
 	return s.judge(&f, c, p, r), false
 }
@@ -208,6 +212,7 @@ func (s *Supervisor) logEnd(c *call, e *a2e.Error) {
 // finish records the end, in the journal first, and returns the answer that stands.
 func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) *a2e.CallResponse {
 	r, answer := s.conclude(c, answer)
+	c.ran = ran{} // the record has what is to be kept of it
 	s.logEnd(c, answer.Error)
 	if !c.to(r.State) {
 		s.log.Error("a call skipped a state", "call", c.id, "to", r.State)

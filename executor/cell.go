@@ -70,6 +70,7 @@ func (s *Supervisor) draw(ctx context.Context, c *call, p *plan, arch string) (*
 	if fail != nil {
 		return nil, fail
 	}
+	c.ran.image = img
 	runner, err := s.cfg.Runner(arch)
 	if err != nil {
 		return nil, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
@@ -138,6 +139,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	if err := box.Start(ctx); err != nil {
 		f := facts{}
 		f.witness(box)
+		c.ran.end = f
 		c.update(func(v *control.Call) { v.Confidence = f.confidence() })
 		s.retire(c, cl, f)
 		return nil, s.startFailureOf(ctx, p, err, f.Kernel)

@@ -123,6 +123,7 @@ func (s *Supervisor) cancel(ctx context.Context, whose control.Whose, id string)
 		return nil
 	}
 	c.cancel(errOperator)
+	s.recordCancel(ctx, c)
 	return nil
 }
 

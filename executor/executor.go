@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/service"
@@ -131,7 +132,7 @@ func newCall(who a2e.Caller, req *a2e.CallRequest, listener context.Context, can
 	}
 	id := ulid.Make().String()
 	return &call{
-		id: id, req: &own, override: ownOverride(req.LLMOverride), who: who, accepted: now, listener: listener, cancel: cancel, done: make(chan struct{}),
+		id: id, req: &own, ran: ran{correlation: audit.Text(own.CorrelationID)}, override: ownOverride(req.LLMOverride), who: who, accepted: now, listener: listener, cancel: cancel, done: make(chan struct{}),
 		key: key{who.Principal, who.Agent, own.ID}, digest: req.Digest(),
 		view: control.Call{
 			ID: id, ReqID: own.ID, Skill: own.Name, Principal: who.Principal, Agent: who.Agent, Door: who.Door,

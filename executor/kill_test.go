@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/audit"
+	"github.com/hotcell/hotcell/internal/control"
 	sqlite "github.com/hotcell/hotcell/internal/store"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
@@ -106,6 +108,7 @@ func TestKilledSupervisorsLoseNoCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkAudit(t, path, calls)
 	lost, byReq := 0, map[string]int{}
 	for _, c := range calls {
 		_, answer, err := b.Show(t.Context(), c.ID)
@@ -138,6 +141,30 @@ func TestKilledSupervisorsLoseNoCall(t *testing.T) {
 		t.Errorf("%d cells made again, %d calls lost, %d answered", b.driver.Stats().Created, lost, len(heard))
 	}
 	t.Logf("%d lives: %d calls, %d answers heard, %d closed afterwards", lives, len(calls), len(heard), lost)
+}
+
+// checkAudit makes sure that each call has one row about its end, with the reason of its answer.
+func checkAudit(t *testing.T, path string, calls []control.Call) {
+	t.Helper()
+	j := journalAt(t, path)
+	if r, err := j.VerifyAudit(t.Context(), control.AuditHead{}); err != nil || !r.OK || r.Rows != int64(len(calls)) {
+		t.Errorf("%d calls: %+v, %v", len(calls), r, err)
+	}
+	ends := map[string]string{}
+	err := j.EachAuditRow(t.Context(), control.AuditQuery{Kind: audit.CallEnd}, func(r *control.AuditRow) error {
+		var d struct{ Reason string }
+		err := json.Unmarshal(r.Data, &d)
+		ends[r.Call] += "+" + d.Reason
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range calls {
+		if ends[c.ID] != "+"+c.Reason {
+			t.Errorf("call %s has the rows %q", c.ID, ends[c.ID])
+		}
+	}
 }
 
 // killed runs a victim and kills it some time after its first call was sent, or answered. It returns what the victim said.

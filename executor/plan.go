@@ -28,10 +28,11 @@ func (s *Supervisor) plan(ctx context.Context, c *call, skill *skills.Skill) (*p
 	if fail != nil {
 		return nil, fail
 	}
-	c.limits = p.policy.Limits
+	c.limits, c.ran.policy = p.policy.Limits, &p.policy
 	if fail := checkSize(c, p); fail != nil {
 		return nil, fail
 	}
+	s.openUses(c)
 	p.grants, fail = s.grant(ctx, c, p)
 	return p, fail
 }

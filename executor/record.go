@@ -30,6 +30,7 @@ type call struct {
 	override *a2e.LLMConfig   // the caller's, with its credentials, until the call ends; they are kept nowhere else
 	who      a2e.Caller
 	limits   policies.Limits // what the call may use, once that is decided
+	ran      ran
 	accepted time.Time
 	listener context.Context // ends when nobody listens to events any more, and not when the call is cancelled
 	cancel   context.CancelCauseFunc

@@ -84,6 +84,7 @@ func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record
 		raw, _ = json.Marshal(answer)
 	}
 	mine := c.record(s.cfg.Instance)
+	mine.Account = s.account(c, &c.ran)
 	settle(&mine, raw, answer.Error)
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/store"
 )
 
@@ -228,7 +229,11 @@ func audited(t *testing.T, path string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := json.Marshal(entries)
+	rows, err := journal.AuditRows(t.Context(), control.AuditQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := json.Marshal([]any{entries, rows})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func (a *app) atDesk(ctx context.Context, do func(context.Context, *host.Desk) e
 	if err != nil {
 		return err
 	}
-	err = do(ctx, d)
+	err = do(host.ByOperator(ctx), d)
 	var e *catalog.Error
 	if errors.As(err, &e) {
 		err = usagef("%s", oneLine(e.Message, 500))

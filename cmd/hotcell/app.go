@@ -66,6 +66,7 @@ type system struct {
 	auth       auth.Authenticator              // knows who calls; nil: nobody has to show anything
 	probe      func(ctx context.Context) error // asks the engine whether it is there
 	installer  catalog.Installer               // keeps the bundles that operators upload
+	audit      control.Auditor                 // reads the audit; may be nil
 	journalled func() error                    // says why no call can be journalled; nil: always
 	close      func() error
 }

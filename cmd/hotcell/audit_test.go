@@ -69,11 +69,7 @@ func TestAuditText(t *testing.T) {
 		{"agent.turn", `{"turn":1}`, `{"turn":1}`},
 		{"tool.call", `{"dropped":"why"}`, `{"dropped":"why"}`},
 	} {
-		e := audit.Entry{Kind: tt.kind}
-		if err := json.Unmarshal([]byte(tt.data), &e.Data); err != nil {
-			t.Fatal(err)
-		}
-		if got := auditText(e); got != tt.want {
+		if got := auditText(control.AuditRow{Kind: tt.kind, Data: json.RawMessage(tt.data)}); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.data, got, tt.want)
 		}
 	}

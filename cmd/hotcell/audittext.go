@@ -8,25 +8,27 @@ import (
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/audit"
+	"github.com/hotcell/hotcell/internal/control"
 )
 
-// auditText says in one line what an entry says, the most important first. What it knows no words for is shown as it is kept.
-func auditText(e audit.Entry) string {
-	d := facet(e.Data)
+// auditText says in one line what a row says, the most important first. What it knows no words for is shown as it is kept.
+func auditText(e control.AuditRow) string {
+	var d facet
+	if json.Unmarshal(e.Data, &d) != nil {
+		return string(e.Data)
+	}
 	switch kind := e.Kind; {
 	case d["dropped"] != nil:
 	case kind == "llm.request":
 		return d.join(d.text("provider")+"/"+cmp.Or(d.text("model"), "?"), d.text("status"), d.text("reason"), d.text("error"), d.tokens(), d.cost(), d.text("ms", "ms"))
 	case kind == "egress.connect":
 		return d.join(d.text("host")+":"+d.text("port"), d.text("verdict"), d.text("reason"), d.text("bytes_in", "B in"), d.text("bytes_out", "B out"))
+	case kind == audit.CallEnd:
+		return d.join(d.verdict(), d.text("version"), d.short("bundle"), d.short("image"), d.text("driver"), d.text("confidence"))
 	case kind == "tool.call":
 		return d.join(d.text("tool"), d.text("code"), d.text("bytes", "B"), d.text("ms", "ms"))
 	}
-	data, err := json.Marshal(e.Data)
-	if err != nil {
-		return ""
-	}
-	return string(data)
+	return string(e.Data)
 }
 
 // facet is the data of an entry as it comes out of the journal, where all numbers are floats.
@@ -44,6 +46,24 @@ func (d facet) text(key string, unit ...string) string {
 	default:
 		return fmt.Sprint(v)
 	}
+}
+
+// verdict is how a call ended.
+func (d facet) verdict() string {
+	if why := d.text("reason"); why != "" {
+		return d.text("code") + "/" + why
+	}
+	return d.text("code")
+}
+
+// short is the beginning of a digest.
+func (d facet) short(key string) string {
+	const enough = 12
+	s := strings.TrimPrefix(d.text(key), "sha256:")
+	if len(s) <= enough {
+		return s
+	}
+	return key + " " + s[:enough]
 }
 
 func (d facet) cost() string {

@@ -106,7 +106,7 @@ type bench struct {
 	testdata     string // absolute
 }
 
-func newBench(t *testing.T, run func(ctx context.Context, req *a2e.CallRequest, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse) *bench {
+func newBench(t testing.TB, run func(ctx context.Context, req *a2e.CallRequest, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse) *bench {
 	t.Helper()
 	b := &bench{super: &fakeSupervisor{run: run}, env: map[string]string{}, signals: make(chan chan<- os.Signal, 1)}
 	b.probe = func(context.Context) error { return nil }

@@ -57,18 +57,27 @@ func (a *app) installCmds() []*cobra.Command {
 	return []*cobra.Command{add, list, back, remove}
 }
 
-func (a *app) installer(ctx context.Context) (*install.Installer, *config.Config, error) {
-	cfg, _, err := a.settings()
-	if err != nil {
-		return nil, nil, err
+// installer opens what is installed, and the audit, which hears of every change. Both are closed by done.
+func (a *app) installer(ctx context.Context) (in catalog.Installer, cfg *config.Config, done func(), err error) {
+	if cfg, _, err = a.settings(); err != nil {
+		return nil, nil, nil, err
 	}
 	for _, dir := range []string{cfg.DataDir, cfg.InstalledSkills()} {
 		if err := host.DataFolder(dir); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
-	in, err := host.OpenInstaller(ctx, cfg, nil, a.logger(slog.LevelWarn))
-	return in, cfg, err
+	journal, err := host.OpenJournal(ctx, cfg, a.logger(slog.LevelWarn))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	done = func() { _ = journal.Close() } // what was recorded is committed by then
+	own, err := host.OpenInstaller(ctx, cfg, nil, a.logger(slog.LevelWarn))
+	if err != nil {
+		done()
+		return nil, nil, nil, err
+	}
+	return host.AuditedInstaller{Installer: own, Audit: journal}, cfg, done, nil
 }
 
 func (a *app) installSkill(ctx context.Context, path, name string, asJSON bool) error {
@@ -79,10 +88,12 @@ func (a *app) installSkill(ctx context.Context, path, name string, asJSON bool) 
 	if err != nil {
 		return usagef("%w", plainPathError(err))
 	}
-	in, cfg, err := a.installer(ctx)
+	ctx = host.ByOperator(ctx)
+	in, cfg, done, err := a.installer(ctx)
 	if err != nil {
 		return err
 	}
+	defer done()
 	put := installFile
 	if info.IsDir() {
 		put = installFolder
@@ -99,7 +110,7 @@ func (a *app) installSkill(ctx context.Context, path, name string, asJSON bool) 
 	return a.out.failed()
 }
 
-func installFile(ctx context.Context, in *install.Installer, path, name string) (*catalog.Installed, error) {
+func installFile(ctx context.Context, in catalog.Installer, path, name string) (*catalog.Installed, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, usagef("%w", plainPathError(err))
@@ -118,7 +129,7 @@ func installFile(ctx context.Context, in *install.Installer, path, name string) 
 }
 
 // installFolder hands over what hotcell would read of a folder.
-func installFolder(ctx context.Context, in *install.Installer, path, name string) (*catalog.Installed, error) {
+func installFolder(ctx context.Context, in catalog.Installer, path, name string) (*catalog.Installed, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, usagef("%w", plainPathError(err))
@@ -185,10 +196,12 @@ func (a *app) warnOfInstalled(cfg *config.Config, got *catalog.Installed) {
 }
 
 func (a *app) listVersions(ctx context.Context, name string, asJSON bool) error {
-	in, _, err := a.installer(ctx)
+	ctx = host.ByOperator(ctx)
+	in, _, done, err := a.installer(ctx)
 	if err != nil {
 		return err
 	}
+	defer done()
 	list, err := in.Versions(ctx, name)
 	if err != nil {
 		return notThere(err)
@@ -209,10 +222,12 @@ func (a *app) listVersions(ctx context.Context, name string, asJSON bool) error 
 }
 
 func (a *app) rollbackSkill(ctx context.Context, name, version string, asJSON bool) error {
-	in, cfg, err := a.installer(ctx)
+	ctx = host.ByOperator(ctx)
+	in, cfg, done, err := a.installer(ctx)
 	if err != nil {
 		return err
 	}
+	defer done()
 	got, err := in.Rollback(ctx, name, version, "")
 	if err != nil {
 		return notThere(err)
@@ -226,10 +241,12 @@ func (a *app) rollbackSkill(ctx context.Context, name, version string, asJSON bo
 }
 
 func (a *app) uninstallSkill(ctx context.Context, name string) error {
-	in, _, err := a.installer(ctx)
+	ctx = host.ByOperator(ctx)
+	in, _, done, err := a.installer(ctx)
 	if err != nil {
 		return err
 	}
+	defer done()
 	if err := in.Remove(ctx, name, ""); err != nil {
 		return notThere(err)
 	}

@@ -36,6 +36,10 @@ func TestSecretsAreSetListedAndRemoved(t *testing.T) {
 	if strings.Contains(b.out.String()+b.err.String(), keptSecret) {
 		t.Error("the secret was printed")
 	}
+	if code := b.run("audit", "list", "--data-dir", dir); code != exitOK || strings.Count(b.out.String(), `secret.set     {"secret":`) != 2 ||
+		!strings.Contains(b.out.String(), `secret.remove  {"secret":"openai"}`) || strings.Contains(b.out.String(), keptSecret) {
+		t.Errorf("exit %d: %s", code, b.out.String())
+	}
 }
 
 func TestSecretsThatCannotBeKept(t *testing.T) {

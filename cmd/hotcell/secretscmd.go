@@ -2,14 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/credentials"
 	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/vault"
@@ -23,13 +27,13 @@ func (a *app) secretsCmd() *cobra.Command {
 		Long: "Read a secret from standard input, at a terminal unseen, and keep it encrypted in the data folder, in place of what NAME was\n" +
 			"before. The configuration uses it as stored:NAME, in llm.providers (credential), secrets and tools.mcp.",
 		Example: "  hotcell secrets set openai\n  hotcell secrets set openai < openai.key",
-		RunE:    func(_ *cobra.Command, args []string) error { return a.setSecret(args[0]) },
+		RunE:    func(c *cobra.Command, args []string) error { return a.setSecret(c.Context(), args[0]) },
 	}, &cobra.Command{
 		Use: "list", Short: "List the names of the secrets that are kept", Args: exactly(),
 		RunE: func(*cobra.Command, []string) error { return a.listSecrets() },
 	}, &cobra.Command{
 		Use: "remove NAME", Short: "Forget a secret", Args: exactly("NAME"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.removeSecret(args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return a.removeSecret(c.Context(), args[0]) },
 	})
 	return c
 }
@@ -51,7 +55,7 @@ func (a *app) vault() (*vault.Vault, error) {
 	return vault.At(filepath.Join(cfg.DataDir, host.SecretsDir)), nil
 }
 
-func (a *app) setSecret(name string) error {
+func (a *app) setSecret(ctx context.Context, name string) error {
 	if !credentials.Name(name) {
 		return usagef("secrets set: expected a name of at most 64 letters, digits, _, - and ., with no dot first")
 	}
@@ -70,7 +74,15 @@ func (a *app) setSecret(name string) error {
 	if err := host.DataFolder(cfg.DataDir); err != nil {
 		return err
 	}
+	journal, err := host.OpenJournal(ctx, cfg, a.logger(slog.LevelWarn)) // before: what nobody could record is not done
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
 	if err := v.Set(name, value); err != nil {
+		return err
+	}
+	if err := host.RecordAct(ctx, journal, audit.SecretSet, "", map[string]any{"secret": name}); err != nil {
 		return err
 	}
 	a.errs.line("kept: stored:" + name)
@@ -112,10 +124,25 @@ func (a *app) listSecrets() error {
 	return nil
 }
 
-func (a *app) removeSecret(name string) error {
+func (a *app) removeSecret(ctx context.Context, name string) error {
 	v, err := a.vault()
 	if err != nil {
 		return err
 	}
-	return v.Remove(name)
+	if names, err := v.Names(); err != nil || !slices.Contains(names, name) {
+		return errors.Join(err, v.Remove(name)) // which says that there is none
+	}
+	cfg, _, err := a.settings()
+	if err != nil {
+		return err
+	}
+	journal, err := host.OpenJournal(ctx, cfg, a.logger(slog.LevelWarn))
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	if err := v.Remove(name); err != nil {
+		return err
+	}
+	return host.RecordAct(ctx, journal, audit.SecretRemove, "", map[string]any{"secret": name})
 }

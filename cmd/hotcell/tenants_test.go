@@ -70,7 +70,7 @@ func newHouse(t *testing.T, who auth.Authenticator) *house {
 	c := sys.Catalog
 	door := rest.New(rest.Options{
 		Control: sys.Supervisor, Handler: sys.Supervisor, Auth: who, Reader: c.Reader, Custom: c.Custom, Agents: c.Agents, Approvals: c.Approvals,
-		Installer: sys.Installer, Metrics: sys.Metrics,
+		Installer: sys.Installer, Audit: sys.Audit, Metrics: sys.Metrics,
 	})
 	srv := httptest.NewServer(door)
 	t.Cleanup(func() {

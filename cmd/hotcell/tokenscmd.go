@@ -82,7 +82,7 @@ func (a *app) createToken(ctx context.Context, f tokenFlags) error {
 		return err
 	}
 	defer journal.Close()
-	if err := journal.AddToken(ctx, t, secret.Digest()); err != nil {
+	if err := journal.AddToken(host.ByOperator(ctx), t, secret.Digest()); err != nil {
 		return err
 	}
 	a.warnOfUnbounded(ctx, journal, t)
@@ -224,7 +224,7 @@ func (a *app) revokeTokens(ctx context.Context, ids []string) error {
 	defer journal.Close()
 	var errs []error
 	for _, id := range ids {
-		switch err := journal.RevokeToken(ctx, id); {
+		switch err := journal.RevokeToken(host.ByOperator(ctx), id); {
 		case errors.Is(err, store.ErrNoToken):
 			errs = append(errs, usagef("there is no token %s: 'hotcell tokens list --all' shows those that are kept", oneLine(id, 60)))
 		case err != nil:

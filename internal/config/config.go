@@ -26,6 +26,7 @@ type Config struct {
 	Policy  Policy
 	Images  Images
 	Store   Store
+	Audit   Audit
 	Tools   Tools
 	A2E     A2E
 	A2A     A2A
@@ -122,6 +123,7 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Policy:  Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 * policies.Gi}},
+		Audit:   Audit{Keep: 400 * Day, Max: policies.Gi},
 		Tools:   Tools{MCP: map[string]MCPServer{}},
 		A2E:     A2E{Errors: "resp", EmbedEvents: true, SessionIdle: Age(10 * time.Minute)},
 		LLM:     LLM{Providers: []llm.Provider{defaultProvider()}, BaseURLs: []string{}},

@@ -59,6 +59,8 @@ func fields() []field {
 		{"store.keep.events", func(c *Config) any { return &c.Store.Keep.Events }},
 		{"store.keep.artifacts", func(c *Config) any { return &c.Store.Keep.Artifacts }},
 		{"store.keep.max", func(c *Config) any { return &c.Store.Keep.Max }},
+		{"audit.keep", func(c *Config) any { return &c.Audit.Keep }},
+		{"audit.max", func(c *Config) any { return &c.Audit.Max }},
 		{"tools.mcp", func(c *Config) any { return &c.Tools.MCP }},
 		{"a2e.errors", func(c *Config) any { return &c.A2E.Errors }},
 		{"a2e.embed_events", func(c *Config) any { return &c.A2E.EmbedEvents }},

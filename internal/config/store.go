@@ -23,7 +23,16 @@ type Keep struct {
 	Max       policies.Bytes // of the journal's file; 0: no bound
 }
 
+// Audit bounds the record of how calls ended and of what operators did.
+type Audit struct {
+	Keep Age            // 0: for ever
+	Max  policies.Bytes // 0: no bound
+}
+
 const (
+	leastAudit    = Day                     // of audit.keep
+	leastAuditMax = policies.Bytes(1) << 20 // of audit.max
+
 	sqliteURL = "sqlite://"
 	leastKept = Age(3600e9)              // of calls, so that a request sent again finds its answer
 	leastMax  = policies.Bytes(16) << 20 // of store.keep.max
@@ -45,6 +54,12 @@ func (c *Config) storeFaults(v *faults) {
 	}
 	if m := c.Store.Keep.Max; m != 0 && m < leastMax {
 		v.add("store.keep.max", fmt.Sprintf("expected at least %s, or 0 for no bound, not %s", leastMax, m))
+	}
+	if k := c.Audit.Keep; k != 0 && k < leastAudit {
+		v.add("audit.keep", fmt.Sprintf("expected at least %s, or 0 for ever, not %s", leastAudit, k))
+	}
+	if m := c.Audit.Max; m != 0 && m < leastAuditMax {
+		v.add("audit.max", fmt.Sprintf("expected at least %s, or 0 for no bound, not %s", leastAuditMax, m))
 	}
 }
 

@@ -59,6 +59,8 @@ type Call struct {
 	Confidence string `json:"confidence,omitempty"`
 	// Notes are facts beside a result that stands: oom_child, exit_code, signal, engine_lost.
 	Notes map[string]any `json:"notes,omitempty"`
+	// Account is for the audit alone; nil where nothing is known. Who has it does not change it.
+	Account *Account `json:"-"`
 }
 
 // Usage is what a cell used from its start to its end. A zero field was not measured.

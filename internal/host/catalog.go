@@ -34,16 +34,17 @@ type Catalog struct {
 func openCatalog(cfg *config.Config, o Options, lib *skills.Library, box *tools.Box, journal *store.Store) *Catalog {
 	agents := curator.NewAgents(journal, box.Offer)
 	c := curator.New(curator.Config{Shipped: lib, Store: journal, Tools: box, Code: cfg.Policy.Custom.Code, Log: o.Log})
+	custom := auditedCustom{c.Custom()}
 	approvals := curator.NewApprovals(curator.ApprovalOptions{
-		Store: journal, Custom: c.Custom(), Expire: time.Duration(cfg.Approvals.Expire), Delete: cfg.Approvals.Delete, Log: o.Log,
+		Store: journal, Custom: custom, Expire: time.Duration(cfg.Approvals.Expire), Delete: cfg.Approvals.Delete, Log: o.Log,
 	})
-	own := curator.NewHosted(curator.HostedOptions{Reader: c, Custom: c.Custom(), Agents: agents, Approvals: approvals})
+	own := curator.NewHosted(curator.HostedOptions{Reader: c, Custom: custom, Agents: agents, Approvals: approvals})
 	c.Gate, c.Plugins = agents, []a2e.Plugin{own}
 	for _, p := range o.Plugins {
 		c.Plugins = append(c.Plugins, guard(p, o.Log))
 	}
 	return &Catalog{
-		Reader: c, Custom: c.Custom(), Agents: agents, Approvals: approvals,
+		Reader: c, Custom: custom, Agents: auditedAgents{agents}, Approvals: auditedApprovals{approvals},
 		shelf: c, plugins: slices.Concat([]a2e.Plugin{own}, o.Plugins),
 	}
 }

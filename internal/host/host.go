@@ -12,6 +12,7 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/catalog"
+	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/skills"
 )
 
@@ -36,6 +37,7 @@ type System struct {
 	Auth       auth.Authenticator              // knows who calls
 	Probe      func(ctx context.Context) error // asks the engine whether it is there
 	Installer  catalog.Installer               // keeps the bundles that operators upload
+	Audit      control.Auditor                 // reads the audit
 	Journalled func() error                    // says why no call can be journalled
 	Close      func() error
 }

@@ -61,6 +61,7 @@ func NewSecrets(cfg *config.Config, log *slog.Logger) *secrets.Service {
 // outside is what calls may use outside of their cells.
 type outside struct {
 	services []service.Service
+	audit    *audit.Tally                        // which they tell what calls use
 	calls    atomic.Pointer[executor.Supervisor] // runs the calls that skills make
 	close    func()
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hotcell/hotcell/executor"
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/cleanup"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/instance"
@@ -79,7 +80,8 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	undo.Add("parts", func(context.Context) error { return p.close() })
 	undo.Add("tools", func(context.Context) error { box.Close(); return nil })
 	cat := openCatalog(cfg, o, lib, box, p.journal)
-	out, err := openOutside(cfg, cat.shelf, box, log, p.journal)
+	kept := audit.NewTally(p.journal)
+	out, err := openOutside(cfg, cat.shelf, box, log, kept)
 	if err != nil {
 		return nil, &ConfigError{err}
 	}
@@ -88,6 +90,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	if err != nil {
 		return nil, err
 	}
+	out.audit = kept
 	supervisor, registry, err := supervise(ctx, cfg, o, p, lib, cat, out)
 	if err != nil {
 		return nil, err
@@ -96,7 +99,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	return &System{
 		Catalog: cat,
 		Skills:  lib, Watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
-		Auth: Authenticator(cfg, p.journal), Installer: installer,
+		Auth: Authenticator(cfg, p.journal), Installer: AuditedInstaller{installer, p.journal}, Audit: p.journal,
 		Close: func() error { return end(context.WithoutCancel(ctx)) },
 		Probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)
@@ -114,7 +117,7 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 	driver, host := pooled(p.driver, cfg, observer, log)
 	supervisor, err := executor.New(executor.Config{
 		Driver: driver, Images: p.images, Skills: lib, Shelf: cat.shelf, Plugins: cat.plugins, Journal: p.journal, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
-		Services: out.services, Models: true, Audit: p.journal,
+		Services: out.services, Models: true, Audit: out.audit,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
 		Quota:         quota(cfg), Spent: p.journal,
@@ -207,17 +210,32 @@ func closing(c io.Closer) cleanup.Step {
 	return func(context.Context) error { return c.Close() }
 }
 
+// AuditKey is the file with the key that seals the audit, beside the journal.
+const AuditKey = "audit.key"
+
 // OpenJournal opens the journal. There is no hotcell without one: a call that nobody remembers could run twice, or end
 // without an answer.
 func OpenJournal(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
+	return store.Open(ctx, journalOptions(cfg, log))
+}
+
+// OpenAudit opens the journal to be read: no key is made where there is none.
+func OpenAudit(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
+	o := journalOptions(cfg, log)
+	o.ReadKey = true
+	return store.Open(ctx, o)
+}
+
+func journalOptions(cfg *config.Config, log *slog.Logger) store.Options {
 	keep := cfg.Store.Keep
-	return store.Open(ctx, store.Options{
-		Path: cfg.JournalPath(), Sync: cfg.Store.Sync, Log: log,
+	return store.Options{
+		Path: cfg.JournalPath(), Sync: cfg.Store.Sync, Log: log, Key: filepath.Join(filepath.Dir(cfg.JournalPath()), AuditKey),
 		Keep: store.Keep{
 			Calls: time.Duration(keep.Calls), Events: time.Duration(keep.Events), Artifacts: time.Duration(keep.Artifacts),
 			Max: int64(keep.Max), Replay: executor.Replay,
+			Audit: time.Duration(cfg.Audit.Keep), AuditMax: int64(cfg.Audit.Max),
 		},
-	})
+	}
 }
 
 // DataFolder makes the data folder and makes sure that it can be written. Calls are journalled there: it is its owner's

@@ -37,6 +37,7 @@ type Options struct {
 	Agents    catalog.Agents
 	Approvals catalog.Approvals
 	Installer catalog.Installer
+	Audit     control.Auditor
 }
 
 // Mount is another door on the listener. The rules about Host, Origin and content types hold for it too.
@@ -92,6 +93,7 @@ type api struct {
 	agents    catalog.Agents
 	approvals catalog.Approvals
 	installer catalog.Installer
+	audit     control.Auditor
 	ready     func(context.Context) error
 	log       *slog.Logger
 
@@ -100,22 +102,23 @@ type api struct {
 	reads     *auth.Shares  // a place for each large answer
 	requests  *auth.Shares  // and for each that is served, with a scope
 	uploads   chan struct{} // a place for each upload
+	verifying chan struct{} // a place for one who verifies the audit
 	memory    memory
 }
 
 func newAPI(o Options) *api {
 	return &api{
 		control: o.Control, handler: o.Handler, auth: o.Auth, reader: o.Reader, custom: o.Custom, agents: o.Agents,
-		approvals: o.Approvals, installer: o.Installer, ready: o.Ready, log: o.Log, life: a2e.NewID(),
+		approvals: o.Approvals, installer: o.Installer, audit: o.Audit, ready: o.Ready, log: o.Log, life: a2e.NewID(),
 		followers: auth.NewShares(maxFollowers, maxFollowers/2), requests: auth.NewShares(maxConns, maxConns/2),
 		reads:   auth.NewShares(maxReads, maxReads/2),
-		uploads: make(chan struct{}, maxUploads), memory: newMemory(),
+		uploads: make(chan struct{}, maxUploads), verifying: make(chan struct{}, 1), memory: newMemory(),
 	}
 }
 
 func (a *api) routes() []route {
 	return slices.Concat(
-		a.callRoutes(), a.manifestRoutes(), a.controlRoutes(), a.artifactRoutes(), a.skillRoutes(), a.customRoutes(), a.agentRoutes(), a.approvalRoutes(), a.bundleRoutes(),
+		a.callRoutes(), a.manifestRoutes(), a.controlRoutes(), a.artifactRoutes(), a.skillRoutes(), a.customRoutes(), a.agentRoutes(), a.approvalRoutes(), a.bundleRoutes(), a.auditRoutes(),
 	)
 }
 

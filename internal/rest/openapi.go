@@ -22,6 +22,7 @@ const (
 	tagAgents    = "agents"
 	tagApprovals = "approvals"
 	tagBundles   = "bundles"
+	tagAudit     = "audit"
 )
 
 var tagWords = map[string]string{
@@ -31,6 +32,7 @@ var tagWords = map[string]string{
 	tagAgents:    "Agents and what they may use.",
 	tagApprovals: "Writes that agents asked for, which a person decides about.",
 	tagBundles:   "Skills that an operator uploads, for everybody.",
+	tagAudit:     "How calls ended and what operators did, in a chain of hashes.",
 }
 
 var (

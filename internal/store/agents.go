@@ -7,9 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/catalog"
+	"github.com/hotcell/hotcell/internal/control"
 )
 
 const agentColumns = "id, principal, name, tools, allowed, created, updated, revision"
@@ -46,8 +49,12 @@ func (s *Store) AddAgent(ctx context.Context, by catalog.Owner, r catalog.AgentR
 		if err != nil {
 			return err
 		}
-		return tx.QueryRow(`INSERT INTO agents (principal, name, tools, allowed, created, updated, revision) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		err = tx.QueryRow(`INSERT INTO agents (principal, name, tools, allowed, created, updated, revision) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 			kept.Principal, kept.Name, tools, allowed, kept.Created.UnixMicro(), kept.Updated.UnixMicro(), kept.Revision).Scan(&kept.ID)
+		if err != nil {
+			return err
+		}
+		return s.actOnAgent(ctx, tx, audit.AgentCreate, kept)
 	})
 	if err != nil {
 		return r, err
@@ -141,7 +148,10 @@ func (s *Store) ChangeAgent(ctx context.Context, id, match int64, change func(r 
 		}
 		_, err = tx.Exec(`UPDATE agents SET tools = ?, allowed = ?, updated = ?, revision = ? WHERE id = ?`,
 			tools, allowed, kept.Updated.UnixMicro(), kept.Revision, id)
-		return err
+		if err != nil {
+			return err
+		}
+		return s.actOnAgent(ctx, tx, audit.AgentChange, kept)
 	})
 	if err != nil {
 		return catalog.AgentRecord{}, err
@@ -175,9 +185,34 @@ func (s *Store) DropAgent(ctx context.Context, id, match int64, owner catalog.Ow
 		if _, err := tx.Exec(`DELETE FROM agents WHERE id = ?`, id); err != nil {
 			return err
 		}
-		_, err = touch(tx, r.Principal)
-		return err
+		if _, err = touch(tx, r.Principal); err != nil {
+			return err
+		}
+		return s.actOnAgent(ctx, tx, audit.AgentDelete, r)
 	})
+}
+
+// actOnAgent enters into the audit what became of an agent.
+func (s *Store) actOnAgent(ctx context.Context, tx *sql.Tx, kind string, r catalog.AgentRecord) error {
+	data := map[string]any{"agent": r.Name, "revision": r.Revision}
+	if kind == audit.AgentChange {
+		data["tools"], data["allowed"] = r.Tools, fewNames(r.Allowed)
+	}
+	return s.own(ctx, tx, control.AuditRow{Kind: kind}, r.Principal, data)
+}
+
+// mostNamed bounds the names of an allowlist that a row of the audit has.
+const mostNamed = 100
+
+// fewNames is an allowlist as a row has it: nil where nothing is set.
+func fewNames(list *[]string) any {
+	switch {
+	case list == nil:
+		return nil
+	case len(*list) <= mostNamed:
+		return *list
+	}
+	return append(slices.Clone((*list)[:mostNamed]), fmt.Sprintf("and %d more", len(*list)-mostNamed))
 }
 
 // unbound makes sure that no token of owner, or of a group that is owner, that can still be used speaks as an agent.
@@ -232,9 +267,13 @@ func (s *Store) SetAgentDefault(ctx context.Context, principal, match int64, all
 		if allowed == nil {
 			revision = 0
 			_, err = tx.Exec(`DELETE FROM agent_defaults WHERE principal = ?`, principal)
+		} else {
+			err = putDefault(tx, principal, *allowed, revision)
+		}
+		if err != nil {
 			return err
 		}
-		return putDefault(tx, principal, *allowed, revision)
+		return s.own(ctx, tx, control.AuditRow{Kind: audit.AgentDefault}, principal, map[string]any{"allowed": fewNames(allowed)})
 	})
 	if err != nil {
 		return 0, err

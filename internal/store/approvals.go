@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/catalog"
+	"github.com/hotcell/hotcell/internal/control"
 )
 
 // How many approvals are kept of one principal and how many bytes of arguments, of those that wait and again of those that are
@@ -153,7 +155,23 @@ func (s *Store) DecideApproval(ctx context.Context, id, state, why string, by ca
 		if err == nil && n == 0 {
 			err = catalog.ErrStale
 		}
+		if err != nil {
+			return err
+		}
+		return s.actOnApproval(ctx, tx, audit.ApprovalDecide, id, state)
+	})
+}
+
+// actOnApproval enters into the audit what became of a request.
+func (s *Store) actOnApproval(ctx context.Context, tx *sql.Tx, kind, id, state string) error {
+	var principal int64
+	var agent, action, skill string
+	err := tx.QueryRow(`SELECT principal, agent, action, skill FROM approvals WHERE id = ?`, id).Scan(&principal, &agent, &action, &skill)
+	if err != nil {
 		return err
+	}
+	return s.own(ctx, tx, control.AuditRow{Kind: kind, Skill: skill}, principal, map[string]any{
+		"approval": id, "state": state, "action": action, "agent": agent,
 	})
 }
 
@@ -167,7 +185,10 @@ func (s *Store) SettleApproval(ctx context.Context, id, state, why string) error
 		if err == nil && n == 0 {
 			err = catalog.ErrStale
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return s.actOnApproval(ctx, tx, audit.ApprovalSettle, id, state)
 	})
 }
 

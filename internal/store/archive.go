@@ -29,13 +29,24 @@ func scan(row interface{ Scan(...any) error }) (control.Record, error) {
 	return r, decode(view, &r.Call)
 }
 
+// view is a call as it is kept.
+type view struct {
+	control.Call
+	Account *control.Account `json:"account,omitempty"`
+}
+
+func encode(c control.Call) ([]byte, error) { return json.Marshal(view{c, c.Account}) }
+
 // decode keeps numbers as they are written.
-func decode(view []byte, c *control.Call) error {
-	d := json.NewDecoder(bytes.NewReader(view))
+func decode(b []byte, c *control.Call) error {
+	var v view
+	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
-	if err := d.Decode(c); err != nil {
+	if err := d.Decode(&v); err != nil {
 		return fmt.Errorf("a call in the journal can't be read: %w", err)
 	}
+	*c = v.Call
+	c.Account = v.Account
 	return nil
 }
 

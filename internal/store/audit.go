@@ -27,7 +27,11 @@ func (s *Store) Write(e audit.Entry) {
 		at = s.now()
 	}
 	s.queue.put(&op{late: true, audit: true, size: len(data) + opOverhead, do: func(tx *sql.Tx) error {
-		_, err := tx.Stmt(s.stmts.audit).Exec(e.Call, at.UnixMicro(), e.Kind, data)
+		nth, prev, err := s.usedSoFar(tx, e.Call)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Stmt(s.stmts.audit).Exec(e.Call, at.UnixMicro(), e.Kind, data, nth+1, []byte(audit.HashUse(e.Call, nth+1, at, e.Kind, data, prev)))
 		return err
 	}})
 }

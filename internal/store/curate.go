@@ -9,7 +9,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/catalog"
+	"github.com/hotcell/hotcell/internal/control"
 )
 
 // AddCustomSkill keeps a new custom skill of r.Principal, or of whoever writes it where that is 0, and returns it as it is
@@ -37,7 +39,10 @@ func (s *Store) AddCustomSkill(ctx context.Context, by catalog.Owner, r catalog.
 		if err != nil {
 			return err
 		}
-		return keepFiles(tx, kept.ID, c.Files)
+		if err := keepFiles(tx, kept.ID, c.Files); err != nil {
+			return err
+		}
+		return s.actOnSkill(ctx, tx, audit.SkillCreate, kept)
 	})
 	if err != nil {
 		return r, err
@@ -102,10 +107,12 @@ func (s *Store) ReplaceCustomSkill(ctx context.Context, by catalog.Owner, r cata
 		if err != nil {
 			return err
 		}
-		if maps.Equal(previous.Files, c.Files) {
-			return nil
+		if !maps.Equal(previous.Files, c.Files) {
+			if err := keepFiles(tx, r.ID, c.Files); err != nil {
+				return err
+			}
 		}
-		return keepFiles(tx, r.ID, c.Files)
+		return s.actOnSkill(ctx, tx, audit.SkillUpdate, kept)
 	})
 	if err != nil {
 		return r, err
@@ -155,11 +162,22 @@ func (s *Store) DropCustomSkill(ctx context.Context, r catalog.Record) ([]catalo
 				return err
 			}
 		}
-		_, err = touch(tx, r.Principal)
-		return err
+		if _, err = touch(tx, r.Principal); err != nil {
+			return err
+		}
+		return s.actOnSkill(ctx, tx, audit.SkillDelete, r, scrubbed...)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return scrubbed, nil
+}
+
+// actOnSkill enters into the audit what became of a custom skill.
+func (s *Store) actOnSkill(ctx context.Context, tx *sql.Tx, kind string, r catalog.Record, scrubbed ...catalog.AllowlistRow) error {
+	data := map[string]any{"revision": r.Revision, "provenance": r.Provenance, "files": len(r.Content.Files)}
+	if len(scrubbed) > 0 {
+		data["allowlists"] = len(scrubbed) // that had it, and have it no more
+	}
+	return s.own(ctx, tx, control.AuditRow{Kind: kind, Skill: r.Name}, r.Principal, data)
 }

@@ -9,7 +9,7 @@ import (
 
 // Note journals how far a call is, some time soon.
 func (s *Store) Note(call control.Call) {
-	view, err := json.Marshal(call)
+	view, err := encode(call)
 	if err != nil {
 		return
 	}

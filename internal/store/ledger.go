@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 // answer yet, or that ended after since with an answer that says something about the request, that earlier call is returned instead and
 // nothing is written.
 func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (*control.Record, error) {
-	view, err := json.Marshal(r.Call)
+	view, err := encode(r.Call)
 	if err := errors.Join(err, s.present()); err != nil {
 		return nil, err
 	}
@@ -40,7 +39,7 @@ func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (
 
 // End journals a call's answer and returns the record that stands: another one if the call had its answer already.
 func (s *Store) End(ctx context.Context, r control.Record) (control.Record, error) {
-	view, err := json.Marshal(r.Call)
+	view, err := encode(r.Call)
 	if err != nil {
 		return control.Record{}, err
 	}
@@ -52,8 +51,10 @@ func (s *Store) End(ctx context.Context, r control.Record) (control.Record, erro
 		if err != nil {
 			return err
 		}
-		if n, err := done.RowsAffected(); n > 0 || err != nil {
+		if n, err := done.RowsAffected(); err != nil {
 			return err
+		} else if n > 0 {
+			return s.enterEnd(tx, r)
 		}
 		stands, err = scan(tx.Stmt(s.stmts.stands).QueryRow(r.ID))
 		return err

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/hotcell/hotcell/internal/audit"
 )
 
 // Keep says how long things are kept. A zero length of Events or Artifacts means that none are kept at all, one of Calls
@@ -18,6 +20,8 @@ type Keep struct {
 	Events    time.Duration // from when they were said
 	Artifacts time.Duration // the same for the pieces of files that a call left
 	Max       int64         // bytes of the file in use; 0: no bound
+	Audit     time.Duration // rows of the audit; 0: however old
+	AuditMax  int64         // bytes of them; 0: no bound
 	// Replay is how long a call is kept after its end, whatever Max says, so that a request that is sent again finds its answer.
 	Replay time.Duration
 }
@@ -27,8 +31,11 @@ type Options struct {
 	Path string // of the file; its folder is there
 	Sync string // off, normal or full; "": normal
 	Keep Keep
-	Now  func() time.Time // nil: time.Now
-	Log  *slog.Logger     // nil: none
+	Key  string // path of the file with the key that seals the audit, which is made where there is none; "": no seals
+	// ReadKey: where there is no key, none is made.
+	ReadKey bool
+	Now     func() time.Time // nil: time.Now
+	Log     *slog.Logger     // nil: none
 }
 
 // Store is an open journal. It is safe for concurrent use. Its owner closes it once nothing uses it any more.
@@ -40,6 +47,7 @@ type Store struct {
 	path  string
 	file  os.FileInfo // what was opened there
 	stuck time.Duration
+	key   audit.Key
 
 	write *sql.DB // one connection
 	read  *sql.DB
@@ -76,7 +84,16 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, explain(s.path, err)
 	}
 	seal(s.path)
+	made := false
+	if s.key, made, err = openKey(opts.Key, opts.ReadKey); err != nil {
+		return nil, errors.Join(err, s.closeFiles())
+	}
 	s.loop.Go(s.run)
+	if made {
+		if err := s.noteKey(ctx); err != nil {
+			return nil, errors.Join(explain(s.path, err), s.Close())
+		}
+	}
 	return s, nil
 }
 
@@ -122,7 +139,7 @@ func (s *Store) open(ctx context.Context, sync string) (err error) {
 // probe looks at each table once, and asks to write, so that what is wrong with a file is noticed before any call comes.
 func (s *Store) probe(ctx context.Context) error {
 	for _, from := range []string{"calls", "events", "calls INDEXED BY calls_by_request", "calls INDEXED BY calls_by_age", "events INDEXED BY events_by_age",
-		"audit INDEXED BY audit_by_call", "audit INDEXED BY audit_by_age", "tokens",
+		"audit INDEXED BY audit_by_call", "audit INDEXED BY audit_by_age", "chain", "chain_marks", "tokens",
 		"principals INDEXED BY principals_by_change", "catalog", "custom_skills", "custom_files",
 		"agents", "agent_defaults", "approvals INDEXED BY approvals_by_principal", "spent INDEXED BY spent_by_slice"} {
 		var one int

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/control"
 )
 
 var _ auth.Finder = (*Store)(nil)
@@ -48,7 +50,12 @@ func (s *Store) AddToken(ctx context.Context, t auth.Token, d auth.Digest) error
 		}
 		_, err := tx.Exec(`INSERT INTO tokens (digest, `+tokenColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
 			d[:], t.ID, t.Note, t.Principal, groups, t.Agent, scopes, t.Created.UnixMicro(), micro(t.Expires))
-		return err
+		if err != nil {
+			return err
+		}
+		return s.act(ctx, tx, control.AuditRow{Kind: audit.TokenCreate}, map[string]any{
+			"token": t.ID, "principal": t.Principal, "agent": t.Agent, "groups": t.Groups, "scopes": t.Scopes, "expires": t.Expires,
+		})
 	})
 }
 
@@ -92,7 +99,10 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 		if n == 0 && err == nil {
 			err = ErrNoToken
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return s.act(ctx, tx, control.AuditRow{Kind: audit.TokenRevoke}, map[string]any{"token": id})
 	})
 }
 

@@ -43,6 +43,9 @@ func (s *Store) trim(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.trimChain(ctx, now); err != nil {
+		return err
+	}
 	if s.keep.Max == 0 {
 		return nil
 	}
@@ -65,10 +68,14 @@ func (s *Store) repeat(ctx context.Context, step trimStep) error {
 	return nil
 }
 
-// over reports whether the file is over its bound.
+// over reports whether the file is over its bound. The audit has one of its own.
 func (s *Store) over(tx *sql.Tx) (bool, error) {
 	used, _, err := size(tx)
-	return used > s.keep.Max, err
+	if err != nil || used <= s.keep.Max {
+		return false, err
+	}
+	_, audit, err := s.mark(context.Background(), tx, markHead)
+	return used-audit > s.keep.Max, err
 }
 
 func always(*sql.Tx) (bool, error) { return true, nil }

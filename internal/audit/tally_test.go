@@ -1,0 +1,97 @@
+package audit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotcell/hotcell/internal/audit"
+	"github.com/hotcell/hotcell/internal/control"
+)
+
+type kept []audit.Entry
+
+func (k *kept) Write(e audit.Entry) { *k = append(*k, e) }
+
+// What calls use is counted for each, between Open and Close, and all of it is passed on.
+func TestTally(t *testing.T) {
+	next := &kept{}
+	tally := audit.NewTally(next)
+	tally.Open("a")
+	tally.Open("b")
+	for _, e := range []audit.Entry{
+		{Call: "a", Kind: "llm.request", Data: map[string]any{"provider": "p", "tokens_in": int64(9), "tokens_out": 2}},
+		{Call: "a", Kind: "llm.request", Data: map[string]any{"provider": "p", "reason": "budget", "tokens_in": 1.0, "tokens_out": json.Number("3")}},
+		{Call: "a", Kind: "tool.call", Data: map[string]any{"tool": "time", "code": "ok"}},
+		{Call: "a", Kind: "tool.call", Data: map[string]any{"tool": "time", "code": "denied"}},
+		{Call: "a", Kind: "egress.connect", Data: map[string]any{"host": "h", "port": 443}},
+		{Call: "a", Kind: "agent.turn", Data: map[string]any{"text": "x"}},
+		{Call: "c", Kind: "tool.call", Data: map[string]any{"tool": "time"}},
+	} {
+		tally.Write(e)
+	}
+	want := &control.Uses{
+		Providers: map[string]int{"p": 2}, Tools: map[string]int{"time": 2}, Hosts: map[string]int{"h:443": 1}, Refused: 2, TokensIn: 10, TokensOut: 5,
+	}
+	if d := cmp.Diff(want, tally.Close("a")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for _, call := range []string{"a", "b", "c"} {
+		if u := tally.Close(call); u != nil {
+			t.Errorf("%s: %v", call, u)
+		}
+	}
+	tally.Write(audit.Entry{Call: "a", Kind: "tool.call"}) // too late to be counted
+	if u := tally.Close("a"); u != nil || len(*next) != 8 {
+		t.Errorf("%v, %d passed on", u, len(*next))
+	}
+}
+
+// A skill that makes up names makes no row large.
+func TestTallyIsBounded(t *testing.T) {
+	tally := audit.NewTally(audit.Nobody)
+	tally.Open("a")
+	for i := range 10_000 {
+		tally.Write(audit.Entry{Call: "a", Kind: "tool.call", Data: map[string]any{"tool": fmt.Sprint(i, strings.Repeat("x", 10_000)), "code": "ok"}})
+	}
+	u := tally.Close("a")
+	if b, err := json.Marshal(u); err != nil || len(b) > 20<<10 || u.Tools["other"] != 10_000-64 {
+		t.Errorf("%d bytes, %d others, %v", len(b), u.Tools["other"], err)
+	}
+}
+
+// Whatever is changed in a row changes its hash, and no two fields can trade bytes.
+func TestHashCoversEveryField(t *testing.T) {
+	base := control.AuditRow{N: 1, Kind: "k", Call: "c", Principal: "p", Agent: "a", Door: "d", Skill: "s", Data: []byte("{}"), Prev: control.Sum{1}}
+	seen := map[string]bool{audit.Hash(&base).String(): true}
+	for i, change := range []func(r *control.AuditRow){
+		func(r *control.AuditRow) { r.N++ }, func(r *control.AuditRow) { r.At = r.At.Add(1000) }, func(r *control.AuditRow) { r.Kind = "x" },
+		func(r *control.AuditRow) { r.Call = "x" }, func(r *control.AuditRow) { r.Principal = "x" }, func(r *control.AuditRow) { r.Agent = "x" },
+		func(r *control.AuditRow) { r.Door = "x" }, func(r *control.AuditRow) { r.Skill = "x" }, func(r *control.AuditRow) { r.Data = []byte("{x}") },
+		func(r *control.AuditRow) { r.Prev = control.Sum{2} }, func(r *control.AuditRow) { r.Principal, r.Agent = "pa", "" },
+		func(r *control.AuditRow) { r.Principal, r.Agent = "", "pa" },
+	} {
+		r := base
+		change(&r)
+		if h := audit.Hash(&r).String(); seen[h] {
+			t.Errorf("change %d is not covered", i)
+		} else {
+			seen[h] = true
+		}
+	}
+}
+
+// A key is never printed.
+func TestKeysAreNotPrinted(t *testing.T) {
+	secret := []byte(strings.Repeat("k", audit.KeyBytes))
+	key := audit.NewKey(secret)
+	if s := fmt.Sprintf("%v %+v %#v %s", key, key, key, key); strings.Contains(s, "kkk") || strings.Contains(s, "107") {
+		t.Error(s)
+	}
+	if !audit.NewKey(secret[1:]).None() || audit.NewKey(nil).String() != "none" {
+		t.Error("a short key is one")
+	}
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/hotcell/hotcell/internal/audit"
+)
+
+// openKey reads the key that seals the audit, and makes it where there is none; nobody else opens the journal meanwhile.
+func openKey(path string, read bool) (key audit.Key, made bool, err error) {
+	if path == "" {
+		return audit.Key{}, false, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && read {
+		return audit.Key{}, false, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = makeKey(path)
+		made = true
+	}
+	if err != nil {
+		return audit.Key{}, false, fmt.Errorf("key of the audit %s: %w: let this user read and write it", path, plain(err))
+	}
+	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(secret) != audit.KeyBytes {
+		return audit.Key{}, false, fmt.Errorf("key of the audit %s: expected %d hex digits: put the right file there, or move it away, and a new key is made",
+			path, 2*audit.KeyBytes)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+		_ = os.Chmod(path, 0o600) // another user's file is that user's to decide about
+	}
+	return audit.NewKey(secret), made, nil
+}
+
+// makeKey writes a new key so that it is there whole or not at all.
+func makeKey(path string) ([]byte, error) {
+	secret := make([]byte, audit.KeyBytes)
+	_, _ = rand.Read(secret) // never fails: crypto/rand ends the process instead
+	text := hex.AppendEncode(nil, secret)
+	next := path + ".new"
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return nil, err
+	}
+	return text, os.Rename(next, path)
+}
+
+// noteKey enters into the audit that there is a new key. Where rows were sealed with another one, that one is gone.
+func (s *Store) noteKey(ctx context.Context) error {
+	return s.Record(ctx, audit.Entry{Kind: audit.KeyMade, Data: map[string]any{"key": s.key.String()}})
+}
