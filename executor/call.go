@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -64,6 +63,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	if fail != nil {
 		return outcome{fail: fail}
 	}
+	c.label = labelOf(found.skill)
 	if found.host != nil {
 		return s.here(ctx, c, found, w)
 	}
@@ -78,7 +78,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	defer s.undo(&undo) // nothing is left on it once a cell has taken it over
 	queued := time.Now()
 	ticket, caps, fail := s.admit(ctx, c, int64(p.policy.Limits.Memory))
-	s.watch.Phase("queue", time.Since(queued))
+	s.watch.Phase(ctx, "queue", time.Since(queued))
 	if fail != nil {
 		return outcome{fail: fail}
 	}
@@ -87,7 +87,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	c.to(control.Preparing)
 	preparing := time.Now()
 	b, fail := s.draw(ctx, c, p, caps.Arch)
-	s.watch.Phase("prepare", time.Since(preparing))
+	s.watch.Phase(ctx, "prepare", time.Since(preparing))
 	if fail != nil {
 		return outcome{fail: fail}
 	}
@@ -143,9 +143,10 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 		side.close()
 		s.retire(c, cl, f)
 		r.Close()
+		s.relayed(r)
 	}()
 	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, handed)
-	s.watch.Phase("run", time.Since(running))
+	s.watch.Phase(ctx, "run", time.Since(running))
 	if f.stillborn(ctx, cl, r) {
 		s.passOn(c, cl, undo)
 		return outcome{}, true
@@ -211,7 +212,7 @@ func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) *a2e.CallResponse
 	c.update(func(v *control.Call) { v.Ended, v.Code, v.Reason = r.Ended, r.Code, r.Reason })
 	c.end(r.Answer, r.Again)
 	s.calls.ended(c, time.Now())
-	s.watch.CallEnded(r.Skill, cmp.Or(string(r.Code), "ok"), r.Reason)
+	s.watch.CallEnded(c.listener, c.label, r.Call)
 	s.watch.InFlight(s.calls.inFlight())
 	return answer
 }

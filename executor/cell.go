@@ -146,7 +146,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	s.tidying.Go(func() { s.observe(cl) })
 	secrets := p.grants.values(ctx)
 	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr, secrets) })
-	s.watch.Phase("start", time.Since(began))
+	s.watch.Phase(ctx, startPhase(waited), time.Since(began))
 	return cl, nil
 }
 

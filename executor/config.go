@@ -10,6 +10,7 @@ import (
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/audit"
+	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/policies"
@@ -90,13 +91,34 @@ type Spent interface {
 
 // Observer is told what happens, for metrics. Its methods must return at once.
 type Observer interface {
-	CallAccepted(skill string)
-	CallEnded(skill, code, reason string)   // code "ok" for success
-	Phase(phase string, took time.Duration) // queue, prepare, start, run, teardown
-	CellCreated()
-	CellDestroyed()
+	CallObserver
+	CellObserver
+	SweepObserver
 	QueueDepth(n int)
 	InFlight(n int)
+}
+
+// CallObserver is told of calls. The contexts are theirs, which may have ended.
+type CallObserver interface {
+	CallAccepted(door string)
+	// CallEnded is given the name of the skill that was found, "custom" for somebody's own and "" where none was.
+	CallEnded(ctx context.Context, skill string, end control.Call)
+	Phase(ctx context.Context, phase string, took time.Duration)      // queue, prepare, lease, start, run, teardown
+	Resolved(ctx context.Context, outcome string, took time.Duration) // an image: ok, unavailable, engine_unavailable, cancelled
+	Relayed(events int, bytes int64, dropped, truncated int)          // what came out of a call's cell
+}
+
+// CellObserver is told of the cells of calls.
+type CellObserver interface {
+	CellCreated()
+	CellDestroyed()
+	Poisoned(n int) // how many will not die
+}
+
+// SweepObserver is told what was left behind and is cleared away.
+type SweepObserver interface {
+	Reaped(kind string)
+	Swept(ok bool)
 }
 
 func (c *Config) check() error {
@@ -159,10 +181,15 @@ var Blind Observer = blind{}
 
 type blind struct{}
 
-func (blind) CallAccepted(string)              {}
-func (blind) CallEnded(string, string, string) {}
-func (blind) Phase(string, time.Duration)      {}
-func (blind) CellCreated()                     {}
-func (blind) CellDestroyed()                   {}
-func (blind) QueueDepth(int)                   {}
-func (blind) InFlight(int)                     {}
+func (blind) CallAccepted(string)                             {}
+func (blind) CallEnded(context.Context, string, control.Call) {}
+func (blind) Phase(context.Context, string, time.Duration)    {}
+func (blind) Resolved(context.Context, string, time.Duration) {}
+func (blind) Relayed(int, int64, int, int)                    {}
+func (blind) CellCreated()                                    {}
+func (blind) CellDestroyed()                                  {}
+func (blind) Poisoned(int)                                    {}
+func (blind) Reaped(string)                                   {}
+func (blind) Swept(bool)                                      {}
+func (blind) QueueDepth(int)                                  {}
+func (blind) InFlight(int)                                    {}

@@ -44,6 +44,7 @@ func (s *Supervisor) here(ctx context.Context, c *call, f found, w a2e.EventWrit
 	delivered := make(chan struct{})
 	c.delivered = delivered
 	s.tidying.Go(func() { defer close(delivered); r.Deliver(c.listener) })
+	defer s.relayed(r)
 	defer r.Close()
 	c.to(control.Running)
 	out := s.execute(ctx, c, f.host, p, r)
@@ -54,7 +55,7 @@ func (s *Supervisor) here(ctx context.Context, c *call, f found, w a2e.EventWrit
 // execute has the plugin run its skill, and waits for that, for the deadline or for whoever cancels the call.
 func (s *Supervisor) execute(ctx context.Context, c *call, h *host, p *plan, r *relay.Relay) outcome {
 	running := time.Now()
-	defer func() { s.watch.Phase("run", time.Since(running)) }()
+	defer func() { s.watch.Phase(ctx, "run", time.Since(running)) }()
 	run, cancel := context.WithCancel(ctx)
 	defer cancel()
 	most, override := int64(p.policy.Limits.Output), c.override // which the call forgets at its end

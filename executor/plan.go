@@ -99,7 +99,9 @@ func (s *Supervisor) image(ctx context.Context, skill *skills.Skill) (images.Ima
 	}
 	pull, cancel := context.WithTimeout(ctx, s.cfg.PullTimeout)
 	defer cancel()
+	began := time.Now()
 	img, err := s.cfg.Images.Resolve(pull, ref, s.cfg.Pull)
+	s.resolved(ctx, began, err)
 	var gone *images.UnavailableError
 	switch {
 	case err == nil:

@@ -36,6 +36,7 @@ type call struct {
 	done     chan struct{} // closed once answer stands
 
 	taking    *taking            // how the journal takes it
+	label     string             // what metrics call its skill, once that is found
 	deafen    context.CancelFunc // ends listener
 	delivered <-chan struct{}    // closed once the listener has every event; nil without a cell
 	taken     atomic.Int64       // events that the listener took

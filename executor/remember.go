@@ -45,7 +45,7 @@ func (s *Supervisor) enter(c *call) (earlier awaiter, refused *a2e.Error) {
 	old, err := s.journal.Accept(ctx, c.record(s.cfg.Instance), c.accepted.Add(-Replay))
 	switch {
 	case err == nil && old == nil:
-		s.watch.CallAccepted(c.req.Name)
+		s.watch.CallAccepted(c.who.Door)
 		s.watch.InFlight(s.calls.inFlight())
 		return nil, nil
 	case err != nil:

@@ -27,7 +27,7 @@ func (s *Supervisor) retire(c *call, cl *cell, f facts) {
 			return
 		}
 		s.watch.CellDestroyed()
-		s.watch.Phase("teardown", time.Since(began))
+		s.watch.Phase(c.listener, "teardown", time.Since(began))
 		ctx, cancel := context.WithTimeout(context.Background(), undoLimit)
 		defer cancel()
 		if err := cl.undo(ctx); err != nil {
@@ -90,6 +90,7 @@ func (s *Supervisor) gone(name string) {
 
 // tellPoisoned tells the other supervisors which cells of ours will not die.
 func (s *Supervisor) tellPoisoned(names []string) error {
+	s.watch.Poisoned(len(names))
 	if s.cfg.Owners == nil {
 		return nil
 	}

@@ -67,7 +67,14 @@ type system struct {
 	probe      func(ctx context.Context) error // asks the engine whether it is there
 	installer  catalog.Installer               // keeps the bundles that operators upload
 	journalled func() error                    // says why no call can be journalled; nil: always
+	canary     canary                          // sees whether cells can be made
 	close      func() error
+}
+
+// canary makes a cell now and then; its zero value does not.
+type canary struct {
+	run   func(ctx context.Context)
+	ready func(ctx context.Context) error // says why no cells can be made
 }
 
 // run executes one command line and returns the process's exit code.

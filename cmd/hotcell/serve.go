@@ -96,28 +96,23 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	handler := rest.New(rest.Options{
 		Control: sys.supervisor, Handler: sys.supervisor, Mounts: slices.Concat(a2eMounts(remote), tools.mounts(), tasks.mounts()), Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
 		Reader: sys.catalog, Custom: sys.custom, Agents: sys.agents, Approvals: sys.approvals, Installer: sys.installer,
-		Ready: func(c context.Context) error {
-			if ctx.Err() != nil {
-				return errors.New("stopping")
-			}
-			if sys.journalled != nil {
-				if err := sys.journalled(); err != nil {
-					return err
-				}
-			}
-			return sys.probe(c)
-		},
+		Ready: sys.ready(ctx),
 	})
+	admin, err := a.adminDoor(ctx, sys, cfg, log)
+	if err != nil {
+		return errors.Join(err, web.Close(), local.Close())
+	}
 	warnOfExposure(cfg, log)
 	probeEngine(ctx, sys, log)
 	a.errs.line(fmt.Sprintf("hotcell: ready: http://%s and %s", web.Addr(), cfg.Socket))
-	return serveDoors(ctx, sys.supervisor, log,
+	defer sys.sing(ctx)()
+	return serveDoors(ctx, sys.supervisor, log, append(admin,
 		func(ctx context.Context) error { return rest.Serve(ctx, web, handler, log) },
 		func(ctx context.Context) error { return host.ServeSocket(ctx, local) },
 		remote.Serve,
 		tools.serve,
 		tasks.serve,
-	)
+	)...)
 }
 
 // listenError is one line that says what can't be listened at and why, and which flag names another place. A socket's own

@@ -77,6 +77,7 @@ func floors() map[string]int {
 		"internal/cleanup":    floorWords,
 		"internal/control":    floorWords,
 		"internal/fileset":    floorWords,
+		"internal/engineapi":  floorWords,
 		"internal/testutil":   floorWords,
 		"internal/archtest":   floorWords,
 

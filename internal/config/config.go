@@ -35,6 +35,18 @@ type Config struct {
 	Quotas  Quotas
 
 	Approvals Approvals
+	Admin     Admin
+	Readiness Readiness
+}
+
+// Admin is the second listener, for those who run hotcell.
+type Admin struct {
+	Listen string // host:port for metrics and profiles; "": there is none
+}
+
+// Readiness says how hotcell finds out whether it can make cells.
+type Readiness struct {
+	Canary Age // how often a cell is made to see; 0: never
 }
 
 // Approvals says how writes of skills that agents ask for are decided about.
@@ -130,6 +142,7 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Auth:    Auth{Mode: AuthNone, OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
 
 		Approvals: Approvals{Expire: Day},
+		Readiness: Readiness{Canary: Age(30 * time.Second)},
 	}
 	if root {
 		return c

@@ -79,6 +79,8 @@ func fields() []field {
 		{"quotas.memory_seconds", func(c *Config) any { return &c.Quotas.Memory }},
 		{"approvals.expire", func(c *Config) any { return &c.Approvals.Expire }},
 		{"approvals.delete", func(c *Config) any { return &c.Approvals.Delete }},
+		{"admin.listen", func(c *Config) any { return &c.Admin.Listen }},
+		{"readiness.canary", func(c *Config) any { return &c.Readiness.Canary }},
 	}
 }
 

@@ -69,6 +69,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Auth:    Auth{Mode: "none", OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
 
 		Approvals: Approvals{Expire: Day},
+		Readiness: Readiness{Canary: Age(30 * time.Second)},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -180,6 +181,8 @@ auth:
   oidc: {issuer: "https://login.example.org", audience: hotcell, principal: email, groups: roles, admins: [ops]}
 quotas: {in_flight: 4, per_minute: 60, cpu: 2h, memory_seconds: 3600Gi}
 approvals: {expire: 1h, delete: true}
+admin: {listen: "127.0.0.1:8766"}
+readiness: {canary: 1m}
 `
 
 func TestEveryKeyOfAFile(t *testing.T) {
@@ -238,6 +241,8 @@ func TestEveryKeyOfAFile(t *testing.T) {
 		Quotas: Quotas{InFlight: 4, PerMinute: 60, CPU: Age(2 * time.Hour), Memory: 3600 << 30},
 
 		Approvals: Approvals{Expire: Age(time.Hour), Delete: true},
+		Admin:     Admin{Listen: "127.0.0.1:8766"},
+		Readiness: Readiness{Canary: Age(time.Minute)},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)

@@ -51,6 +51,7 @@ func (c *Config) faults() []*FieldError {
 	}
 	v.add("a2e.errors", oneOf(c.A2E.Errors, []string{"resp", "message"}))
 	v.add("a2e.session_idle", waitingTime(c.A2E.SessionIdle))
+	c.adminFaults(&v)
 	v.add("a2a.url", checkOwnURL(c.A2A.URL))
 	return v
 }

@@ -20,10 +20,11 @@ const cleanUp = 20 * time.Second
 
 // Options are what a configuration does not say.
 type Options struct {
-	Programs fs.FS        // what runs inside cells: the files that [RunnerFile] and [EngineFile] name
-	Plugins  []a2e.Plugin // serve skills in this process
-	Version  string       // of hotcell, for metrics
-	Log      *slog.Logger // required
+	Programs fs.FS                        // what runs inside cells: the files that [RunnerFile] and [EngineFile] name
+	Plugins  []a2e.Plugin                 // serve skills in this process
+	Version  string                       // of hotcell, for metrics
+	Trace    func(context.Context) string // the id of the trace that a context belongs to, for exemplars; nil: nothing is traced
+	Log      *slog.Logger                 // required
 }
 
 // System is hotcell wired together. Its owner drains the supervisor and then closes it.
@@ -37,6 +38,7 @@ type System struct {
 	Probe      func(ctx context.Context) error // asks the engine whether it is there
 	Installer  catalog.Installer               // keeps the bundles that operators upload
 	Journalled func() error                    // says why no call can be journalled
+	Canary     *Canary                         // makes a cell now and then to see whether it can; nil: nobody does
 	Close      func() error
 }
 
