@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,22 +33,29 @@ func (j *journal) Lost(n int) { j.lost.Add(float64(n)) }
 
 // canary counts the calls that hotcell makes to see whether it works.
 type canary struct {
+	first sync.Once // they are registered with the first verdict: where there is no canary, there is no readiness to tell
+	reg   factory
+
 	runs  *prometheus.CounterVec
 	took  prometheus.Histogram
 	last  prometheus.Gauge
 	ready prometheus.Gauge
 }
 
-func (c *canary) init(f factory) {
+func (c *canary) init(f factory) { c.reg = f }
+
+func (c *canary) begin() {
+	f := c.reg
 	c.runs = f.counters("hotcell_canary_runs_total", "Canary cells, by outcome (ok, failed).", "outcome")
 	c.took = f.histogram("hotcell_canary_duration_seconds", "Time from the beginning of a canary cell until it was gone.", spans())
 	c.last = f.gauge("hotcell_canary_last_success_timestamp_seconds", "When a canary cell last did what it should, as Unix time; 0: never.")
-	c.ready = f.gauge("hotcell_ready", "1 while the canary says that cells can be made, 0 while it does not or has not run yet.")
+	c.ready = f.gauge("hotcell_ready", "1 while the canary says that cells can be made, 0 while it does not.")
 	start(c.runs, set("ok", "failed"))
 }
 
 // Sang notes a canary cell.
 func (c *canary) Sang(ok bool, took time.Duration) {
+	c.first.Do(c.begin)
 	if !ok {
 		c.runs.WithLabelValues("failed").Inc()
 		return
@@ -59,6 +67,7 @@ func (c *canary) Sang(ok bool, took time.Duration) {
 
 // Ready states what the canary says.
 func (c *canary) Ready(yes bool) {
+	c.first.Do(c.begin)
 	c.ready.Set(0)
 	if yes {
 		c.ready.Set(1)

@@ -209,6 +209,7 @@ func TestLint(t *testing.T) {
 	m.CallAccepted("http")
 	m.CallEnded(t.Context(), "a", control.Call{Usage: &control.Usage{MemoryPeakBytes: 1}})
 	m.Build("1")
+	m.Ready(true)
 	m.Ask(Gauges{
 		Pool: func() (int, int, int) { return 1, 2, 3 }, Backlog: func() (int, int) { return 4, 5 }, Size: func() int64 { return 6 },
 	})
