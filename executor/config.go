@@ -106,6 +106,7 @@ type CallObserver interface {
 	Phase(ctx context.Context, phase string, took time.Duration)      // queue, prepare, lease, start, run, teardown
 	Resolved(ctx context.Context, outcome string, took time.Duration) // an image: ok, unavailable, engine_unavailable, cancelled
 	Relayed(events int, bytes int64, dropped, truncated int)          // what came out of a call's cell
+	Undelivered(events int)                                           // that its listener did not take
 }
 
 // CellObserver is told of the cells of calls.
@@ -186,6 +187,7 @@ func (blind) CallEnded(context.Context, string, control.Call) {}
 func (blind) Phase(context.Context, string, time.Duration)    {}
 func (blind) Resolved(context.Context, string, time.Duration) {}
 func (blind) Relayed(int, int64, int, int)                    {}
+func (blind) Undelivered(int)                                 {}
 func (blind) CellCreated()                                    {}
 func (blind) CellDestroyed()                                  {}
 func (blind) Poisoned(int)                                    {}

@@ -44,6 +44,11 @@ func (s *Supervisor) awaitListener(c *call) {
 	if c.delivered == nil {
 		return // it never had a cell
 	}
+	defer func() {
+		if left := c.now().Events - int(c.taken.Load()); left > 0 {
+			s.watch.Undelivered(left)
+		}
+	}()
 	tick := time.NewTicker(s.cfg.Patience)
 	defer tick.Stop()
 	for taken, waits := c.taken.Load(), true; waits; {

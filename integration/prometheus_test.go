@@ -217,6 +217,9 @@ func TestPrometheus(t *testing.T) {
 	p.everyQueryAnswers(t)
 	testutil.Poll(t, time.Minute, func() bool { return len(p.firing(t)) == 0 }) // a machine that is busy may be slow at first
 	p.nothingGrows(t)
+	if calls := get(t, d.url+"/v1/calls?limit=100"); strings.Contains(calls, `"canary"`) || !strings.Contains(calls, `"code-review"`) {
+		t.Errorf("the canary is somebody's call: %.500s", calls)
+	}
 
 	proxy.Down()
 	missing := func() []string {

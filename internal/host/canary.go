@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type Canary struct {
 	every time.Duration
 	sing  func(ctx context.Context) error
 	told  CanaryObserver
+	log   *slog.Logger
 
 	mu    sync.Mutex
 	first chan struct{} // closed once the first verdict is there
@@ -42,11 +44,11 @@ type CanaryObserver interface {
 }
 
 // newCanary returns nil where the configuration wants none.
-func newCanary(every time.Duration, sing func(context.Context) error, told CanaryObserver) *Canary {
+func newCanary(every time.Duration, sing func(context.Context) error, told CanaryObserver, log *slog.Logger) *Canary {
 	if every <= 0 {
 		return nil
 	}
-	return &Canary{every: every, sing: sing, told: told, first: make(chan struct{})}
+	return &Canary{every: every, sing: sing, told: told, log: log, first: make(chan struct{})}
 }
 
 // Run makes a canary cell now and then until ctx ends. After one that failed it looks again soon. A cell that is being made
@@ -81,9 +83,15 @@ func (c *Canary) verdict(err error, took time.Duration) error {
 	defer c.mu.Unlock()
 	switch {
 	case err == nil:
+		if c.wrong != nil {
+			c.log.Info("cells can be made again: the canary is well", "failed", c.ill)
+		}
 		c.ill, c.wrong = 0, nil
 	default:
-		if c.ill++; c.ill >= patience {
+		if c.ill++; c.ill == patience {
+			c.log.Error("no cells can be made: the canary failed twice in a row, and hotcell is not ready until it is well", "error", err)
+		}
+		if c.ill >= patience {
 			c.wrong = fmt.Errorf("the canary cell failed %d times in a row: %w", c.ill, err)
 		}
 	}

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +45,7 @@ func (b *bird) Ready(yes bool)           { b.ready = append(b.ready, yes) }
 func TestCanary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bird{}
-		c := newCanary(30*time.Second, b.sing, b)
+		c := newCanary(30*time.Second, b.sing, b, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
@@ -86,7 +87,7 @@ func TestCanary(t *testing.T) {
 func TestCanaryThatNeverSings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bird{err: errors.New("no cell today")}
-		c := newCanary(time.Minute, b.sing, b)
+		c := newCanary(time.Minute, b.sing, b, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		group.Go(func() { c.Run(ctx) })
@@ -96,7 +97,7 @@ func TestCanaryThatNeverSings(t *testing.T) {
 		stop()
 		group.Wait()
 	})
-	none := newCanary(0, nil, nil)
+	none := newCanary(0, nil, nil, nil)
 	none.Run(t.Context())
 	if err := none.Ready(t.Context()); err != nil {
 		t.Error(err)

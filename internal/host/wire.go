@@ -95,7 +95,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	return &System{
 		Catalog: cat,
 		Skills:  lib, Watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
-		Auth: Authenticator(cfg, p.journal), Installer: installer, Canary: newCanary(time.Duration(cfg.Readiness.Canary), song(cfg, o, p), counted),
+		Auth: Authenticator(cfg, p.journal), Installer: installer, Canary: newCanary(time.Duration(cfg.Readiness.Canary), song(cfg, o, p), counted, log),
 		Close: func() error { return end(context.WithoutCancel(ctx)) },
 		Probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)

@@ -28,7 +28,7 @@ type calls struct {
 	memory *prometheus.HistogramVec
 	cpu    *prometheus.HistogramVec
 
-	events, bytes, dropped, truncated prometheus.Counter
+	events, bytes, dropped, truncated, undelivered prometheus.Counter
 
 	skills  *names
 	codes   words
@@ -61,6 +61,7 @@ func (c *calls) init(f factory) {
 	c.events = f.counter("hotcell_relay_events_total", "Events of cells that were relayed.")
 	c.bytes = f.counter("hotcell_relay_bytes_total", "Bytes that cells wrote and the relay read.")
 	c.dropped = f.counter("hotcell_relay_dropped_total", "Lines of cells that were dropped, since their call had used up a budget.")
+	c.undelivered = f.counter("hotcell_relay_undelivered_total", "Events that a call's listener did not take: it hung up, or was too slow. They are journalled all the same.")
 	c.truncated = f.counter("hotcell_relay_truncated_total", "Lines of cells that were longer than allowed and were cut.")
 }
 
@@ -122,6 +123,9 @@ func (c *calls) Relayed(events int, bytes int64, dropped, truncated int) {
 	c.dropped.Add(float64(dropped))
 	c.truncated.Add(float64(truncated))
 }
+
+// Undelivered counts events that a listener did not take.
+func (c *calls) Undelivered(events int) { c.undelivered.Add(float64(events)) }
 
 // QueueDepth states how many calls wait.
 func (c *calls) QueueDepth(n int) { c.queue.Set(float64(n)) }
