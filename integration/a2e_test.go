@@ -120,6 +120,12 @@ type onStdio struct {
 // startOnStdio starts it, under a shell that waits for it or by itself.
 func startOnStdio(t *testing.T, bin string, shell bool) *onStdio {
 	t.Helper()
+	return startHost(t, bin, "stdio", nap("n1", "500"), shell)
+}
+
+// startHost starts a host of another protocol the same way. What is said begins the call.
+func startHost(t *testing.T, bin, command, said string, shell bool) *onStdio {
+	t.Helper()
 	s := &onStdio{dir: t.TempDir(), exited: make(chan error, 1)}
 	theirs, in, err := os.Pipe()
 	if err != nil {
@@ -130,9 +136,9 @@ func startOnStdio(t *testing.T, bin string, shell bool) *onStdio {
 		t.Fatal(err)
 	}
 	s.in = in
-	s.cmd = exec.Command(bin, "stdio", "--data-dir", filepath.Join(s.dir, "data"))
+	s.cmd = exec.Command(bin, command, "--data-dir", filepath.Join(s.dir, "data"))
 	if shell {
-		s.cmd = exec.Command("sh", "-c", `"$0" "$@"; exit 7`, bin, "stdio", "--data-dir", filepath.Join(s.dir, "data"))
+		s.cmd = exec.Command("sh", "-c", `"$0" "$@"; exit 7`, bin, command, "--data-dir", filepath.Join(s.dir, "data"))
 	}
 	s.cmd.Dir = s.dir
 	s.cmd.Env = append(os.Environ(), "HOTCELL__POOL__MAX=0", "HOTCELL_SKILLS="+skillFolder(t, map[string]string{"nap": napSkill}))
@@ -146,7 +152,7 @@ func startOnStdio(t *testing.T, bin string, shell bool) *onStdio {
 		_ = s.cmd.Process.Kill()
 		_, _ = s.in.Close(), out.Close()
 	})
-	if _, err := fmt.Fprintln(s.in, nap("n1", "500")); err != nil {
+	if _, err := fmt.Fprintln(s.in, said); err != nil {
 		t.Fatal(err)
 	}
 	testutil.Poll(t, time.Minute, func() bool {
@@ -168,6 +174,49 @@ func (s *onStdio) gone(t *testing.T) error {
 	case <-time.After(time.Minute):
 		t.Fatalf("it goes on: %s", s.stderr.String())
 		return nil
+	}
+}
+
+// Upstream's client starts its host with a pipe for stderr and never reads it: that must hold up nothing.
+func TestStdioWithALogThatNobodyReads(t *testing.T) {
+	s := exec.Command(binary(t), "stdio", "--data-dir", filepath.Join(t.TempDir(), "data"))
+	logs, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer logs.Close()
+	s.Stderr = theirs
+	in, err := s.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = theirs.Close()
+	late := time.AfterFunc(2*time.Minute, func() { _ = s.Process.Kill() })
+	defer late.Stop()
+	const calls = 1500 // whose log is more than a pipe holds
+	go func() {
+		defer in.Close()
+		for n := range calls {
+			if _, err := fmt.Fprintf(in, `{"type":"skill/call/req","id":"c%d","name":"nobody"}`+"\n", n); err != nil {
+				return
+			}
+		}
+	}()
+	answers := 0
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.Contains(lines.Text(), "unknown_skill") {
+			answers++
+		}
+	}
+	if err := s.Wait(); err != nil || answers != calls {
+		t.Errorf("%d answers, %v", answers, err)
 	}
 }
 

@@ -37,12 +37,15 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 	if err != nil {
 		return err
 	}
+	a.errs = newScreen(heedless(a.stderr), a.getenv)
 	log := a.logger(slog.LevelInfo)
 	sys, err := a.open(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
-	host, err := newMCPHost(sys, log)
+	host, err := mcphost.New(mcphost.Options{
+		Handler: sys.supervisor, Catalog: sys.catalog, Control: sys.supervisor, Version: version(embedded).Version, Log: log,
+	})
 	if err != nil {
 		return errors.Join(err, sys.close())
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/testutil"
@@ -42,7 +44,9 @@ func TestTheCommandsOfTheDocs(t *testing.T) {
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(t.Context(), "bash", "-x", file)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, "bash", "-x", file)
 	c.Dir = filepath.Dir(file)
 	c.Env = append(os.Environ(), "URL="+front.URL, "TOKEN=user", "ADMIN=ops")
 	if out, err := c.CombinedOutput(); err != nil {

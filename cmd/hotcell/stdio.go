@@ -28,6 +28,7 @@ func (a *app) stdio(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.errs = newScreen(heedless(a.stderr), a.getenv)
 	log := a.logger(slog.LevelInfo)
 	sys, err := a.open(ctx, cfg, log)
 	if err != nil {

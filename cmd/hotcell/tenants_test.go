@@ -25,6 +25,7 @@ import (
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/rest"
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 // badge is an authenticator that takes a token for a name.
@@ -59,7 +60,7 @@ type house struct {
 	door http.Handler
 }
 
-func newHouse(t *testing.T, who badge) *house {
+func newHouse(t *testing.T, who auth.Authenticator) *house {
 	t.Helper()
 	t.Setenv("DOCKER_HOST", "unix:///nowhere.sock")
 	sys, err := host.Open(t.Context(), config.Default(false, t.TempDir(), ""), host.Options{Log: slog.New(slog.DiscardHandler), Plugins: []a2e.Plugin{waiter{}}})
@@ -232,13 +233,9 @@ func (w *world) wait(ctx context.Context) {
 }
 
 func (w *world) untilRunning() {
-	for range 600 {
-		if got := w.ask("alice", asked{"GET", "/v1/calls/req-wait/artifacts", ""}); strings.Contains(got.body, "a.txt") {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	w.t.Fatal("the call of alice's does not run")
+	testutil.Poll(w.t, time.Minute, func() bool {
+		return strings.Contains(w.ask("alice", asked{"GET", "/v1/calls/req-wait/artifacts", ""}).body, "a.txt")
+	})
 }
 
 // snapshot is all that alice can see of what she has.
@@ -545,6 +542,69 @@ func TestVisibilityTable(t *testing.T) {
 		}
 		if got := h.ask(who, asked{"DELETE", "/api/v1/custom-skills/none" + red, ""}); got.status != map[int]int{200: 404, 403: 403}[want[1]] {
 			t.Errorf("%s deletes what is not there: %d %s", who, got.status, got.body)
+		}
+	}
+}
+
+// Where nobody authenticates, whoever calls is one principal of its own, and has what it wrote.
+func TestNobodyHasSkillsToo(t *testing.T) {
+	h := newHouse(t, auth.Open{})
+	h.must("", asked{"POST", "/api/v1/custom-skills", `{"name":"mine","description":"d","body":"b\n"}`}, nil)
+	h.must("", asked{"GET", "/api/v1/custom-skills/mine", ""}, nil)
+	h.must("", asked{"POST", "/v1/calls", `{"name":"skill","arguments":{"name":"mine"}}`}, nil)
+	h.must("", asked{"POST", "/api/v1/agents", `{"name":"bot"}`}, nil)
+	if got := h.ask("", asked{"POST", "/v1/calls", `{"name":"skill","agent_id":"bot","arguments":{"name":"mine"}}`}); got.status != 403 && got.status != 404 {
+		t.Errorf("an agent whose allowlist is empty: %d %s", got.status, got.body)
+	}
+	h.must("", asked{"PUT", "/api/v1/agents/bot/skills/mine", ""}, nil)
+	h.must("", asked{"POST", "/v1/calls", `{"name":"skill","agent_id":"bot","arguments":{"name":"mine"}}`}, nil)
+	h.must("", asked{"DELETE", "/api/v1/custom-skills/mine", ""}, nil)
+	if got := h.ask("", asked{"GET", "/api/v1/agents/bot/tools/skill/override?raw=true", ""}); !strings.Contains(got.body, `"settings":{"allowed_skills":"[]"}`) {
+		t.Errorf("a deleted skill is on the allowlist: %s", got.body)
+	}
+}
+
+// The allowlist of an agent holds over every route that its token opens: discover, read and call.
+func TestAnAgentHasItsAllowlistOverHTTP(t *testing.T) {
+	all := []auth.Scope{auth.Calls, auth.SkillsRead, auth.SkillsWrite}
+	h := newHouse(t, badge{"alice": {Principal: "alice", Scopes: all}, "bot": {Principal: "alice", Agent: "bot", Scopes: all}})
+	for _, name := range []string{"alpha", "omega"} {
+		h.must("alice", asked{"POST", "/api/v1/custom-skills", fmt.Sprintf(`{"name":%q,"description":"d","body":"b"}`, name)}, nil)
+	}
+	h.must("alice", asked{"POST", "/api/v1/agents", `{"name":"bot"}`}, nil)
+	h.must("alice", asked{"PUT", "/api/v1/agents/bot/skills/alpha", ""}, nil)
+	h.must("alice", asked{"PUT", "/api/v1/agents/bot/skills/time-arithmetic", ""}, nil)
+	for target, want := range map[string][2]int{ // of what is allowed, and of what is not
+		"/api/v1/skills/NAME": {200, 404}, "/api/v1/skills/NAME/files/SKILL.md": {200, 404}, "/api/v1/custom-skills/NAME": {200, 404},
+		"/api/v1/custom-skills/NAME/files/SKILL.md": {200, 404}, "/api/v1/custom-skills/NAME/allowlist": {200, 404},
+	} {
+		for i, name := range []string{"alpha", "omega"} {
+			if got := h.ask("bot", asked{"GET", strings.ReplaceAll(target, "NAME", name), ""}); got.status != want[i] {
+				t.Errorf("%s of %s: %d %s", target, name, got.status, got.body)
+			}
+		}
+	}
+	for _, target := range []string{"/api/v1/skills", "/api/v1/custom-skills", "/v1/skills"} {
+		if got := h.ask("bot", asked{"GET", target, ""}); got.status != 200 || strings.Contains(got.body, "omega") || strings.Contains(got.body, "code-review") || !strings.Contains(got.body, `"alpha"`) && target != "/v1/skills" {
+			t.Errorf("%s: %d %s", target, got.status, got.body)
+		}
+	}
+	for call, want := range map[string]int{
+		`{"name":"skill","arguments":{"name":"alpha"}}`: 200, `{"name":"skill","arguments":{"name":"omega"}}`: 403,
+		`{"name":"skill","arguments":{"name":"none"}}`: 403, `{"name":"code-review","arguments":{"code":"x"}}`: 403, `{"name":"none"}`: 404,
+		`{"name":"skill","agent_id":"other","arguments":{"name":"alpha"}}`: 403,
+	} {
+		if got := h.ask("bot", asked{"POST", "/v1/calls", call}); got.status != want {
+			t.Errorf("%s: %d %s", call, got.status, got.body)
+		}
+	}
+	for _, a := range []asked{
+		{"PUT", "/api/v1/agents/bot/skills/omega", ""}, {"PUT", "/api/v1/agents/bot/tools/skill/override", `{"settings":{"allowed_skills":["omega"]}}`},
+		{"POST", "/api/v1/custom-skills", `{"name":"new","description":"d","body":"b"}`}, {"DELETE", "/api/v1/custom-skills/omega", ""},
+		{"POST", "/api/v1/agents/bot/tools/manage_skill/enable", ""}, {"POST", "/api/v1/approvals/x/approve", ""}, {"DELETE", "/api/v1/agents/bot", ""},
+	} {
+		if got := h.ask("bot", a); got.status != 403 {
+			t.Errorf("%+v: %d %s", a, got.status, got.body)
 		}
 	}
 }

@@ -56,6 +56,22 @@ func with(token string) *http.Client {
 // start runs a daemon until the test's end.
 func start(t *testing.T) *daemon {
 	t.Helper()
+	d := startWith(t, "token")
+	d.introduce(t)
+	return d
+}
+
+// startOpen runs one that asks nobody who calls.
+func startOpen(t *testing.T) *daemon {
+	t.Helper()
+	d := startWith(t, "none")
+	d.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}}
+	d.control = d.http
+	return d
+}
+
+func startWith(t *testing.T, auth string) *daemon {
+	t.Helper()
 	testutil.Require(t, "docker")
 	testutil.Require(t, "image-python")
 	if built, _ := filepath.Glob("../../cmd/hotcell/embed/hotcell-runner-*"); len(built) == 0 {
@@ -64,7 +80,7 @@ func start(t *testing.T) *daemon {
 	d := &daemon{bin: testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell"), dir: t.TempDir()}
 	d.socket = filepath.Join(d.dir, "s")
 	d.env = append(os.Environ(), "HOTCELL_SKILLS="+folders(t, d.dir), "HOTCELL__POLICY__IMAGES__PULL=never",
-		"HOTCELL__DATA_DIR="+filepath.Join(d.dir, "data"), "HOTCELL__AUTH__MODE=token")
+		"HOTCELL__DATA_DIR="+filepath.Join(d.dir, "data"), "HOTCELL__AUTH__MODE="+auth)
 	cmd := exec.Command(d.bin, "serve", "--socket", d.socket, "--listen", "127.0.0.1:0")
 	cmd.Dir, cmd.Env = d.dir, d.env
 	var said bytes.Buffer
@@ -112,7 +128,6 @@ func start(t *testing.T) *daemon {
 	case <-time.After(time.Minute):
 		t.Fatal("the daemon is not ready after a minute")
 	}
-	d.introduce(t)
 	return d
 }
 

@@ -25,7 +25,7 @@ func awkward() map[string]string {
 
 // TestWhatIsWrittenIsReadBack: what is written over REST is read back to the byte, through whichever door.
 func TestWhatIsWrittenIsReadBack(t *testing.T) {
-	d := start(t)
+	d := startOpen(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	through := map[string]caller{}

@@ -86,6 +86,9 @@ func (s *shelf) called(field string, name any) (*skill, error) {
 		return nil, invalid(field, "expected the id of a skill")
 	}
 	one := s.find(text)
+	if one == nil && s.barred != nil {
+		one = s.barred(text)
+	}
 	if one == nil {
 		return nil, invalid(field, "unknown skill %q: %s lists those that there are", clip(text, 80), catalogue)
 	}

@@ -94,6 +94,14 @@ func (f *fake) Callable(_ context.Context, who a2e.Caller) ([]catalog.Entry, err
 	return append(slices.Clone(f.entries), f.private[who.Principal]...), nil
 }
 
+// Skill finds what is barred: it can be seen, and is not among the entries.
+func (f *fake) Skill(_ context.Context, who a2e.Caller, slug string, _ int64) (*catalog.Detail, error) {
+	if slug == "barred" && who.Agent == "" {
+		return &catalog.Detail{Summary: catalog.Summary{Name: slug, Status: a2e.StatusPublished}}, nil
+	}
+	return nil, &catalog.Error{Code: catalog.SkillNotFound}
+}
+
 func (f *fake) Version() uint64 { return f.version.Load() }
 
 func (f *fake) Discover(context.Context, a2e.Caller, *a2e.DiscoverRequest) ([]a2e.Definition, error) {

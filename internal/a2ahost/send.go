@@ -23,7 +23,7 @@ func (h *Host) send(ctx context.Context, who a2e.Caller, p *sendParams, size int
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := choose(shelf, p, h.earlier(who, asked))
+	o, err := choose(h.named(ctx, who, shelf), p, h.earlier(who, asked))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -36,9 +36,6 @@ func (h *Host) send(ctx context.Context, who a2e.Caller, p *sendParams, size int
 	id := newIdentity(p.Message.ContextID, text)
 	if asked != nil {
 		id = *asked
-	}
-	if o.skill == nil && asked != nil {
-		return nil, nil, invalid("message", "it names no skill: %s lists those that there are", catalogue)
 	}
 	t, s, err := h.start(who, id, o, p, shelf)
 	if err == nil {
@@ -79,7 +76,8 @@ func (h *Host) asked(ctx context.Context, who a2e.Caller, m *message) (*identity
 	return &r.id, nil
 }
 
-// start begins the task of an order. Without a skill it asks for one, with the list of them.
+// start begins the task of an order. Without a skill it asks for one, with the list of them; asked again, that is the answer
+// that it has already.
 func (h *Host) start(who a2e.Caller, id identity, o order, p *sendParams, s *shelf) (*task, *stream, error) {
 	question := o.skill == nil
 	if question {

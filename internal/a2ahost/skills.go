@@ -40,6 +40,8 @@ type skill struct {
 type shelf struct {
 	list []*skill
 	byID map[string]*skill
+
+	barred func(name string) *skill // one that the caller can see and not call, or nil; nil: nobody looks
 }
 
 // views remembers shelves as long as the catalogue does not change.
@@ -75,6 +77,22 @@ func (h *Host) shelf(ctx context.Context, who a2e.Caller) (*shelf, error) {
 	h.views.byWhom[whom] = s
 	h.views.skills += len(s.list)
 	return s, nil
+}
+
+// named is the shelf for one message, which may name skills beyond it: the caller's principal can see them, and its agent may
+// not use them, or they are blocked. They are called all the same, since why not is the supervisor's to say (protocols decision
+// 30), as it does behind the other doors.
+func (h *Host) named(ctx context.Context, who a2e.Caller, s *shelf) *shelf {
+	own := *s
+	who.Agent = "" // whose allowlist hides what it does not have
+	own.barred = func(name string) *skill {
+		d, err := h.skills.Skill(ctx, who, catalog.Fold(name), 0)
+		if err != nil || d.Status == a2e.StatusCreated || d.Status == a2e.StatusArchived {
+			return nil
+		}
+		return newSkill(catalog.Entry{Definition: a2e.Definition{Name: d.Name, InputSchema: json.RawMessage("{}")}})
+	}
+	return &own
 }
 
 // whose tells callers apart who may see different skills.

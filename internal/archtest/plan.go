@@ -49,6 +49,7 @@ func hotcell() plan {
 			"internal/skills":         {"policies"},
 			"internal/skills/bundled": {"internal/skills"},
 			"executor":                {"executor/admission", "executor/relay"},
+			"internal/front":          {"internal/a2ehost", "internal/mcphost", "internal/a2ahost", "internal/rest"},
 			"internal/engine/agent":   {"internal/engine"},
 			"internal/engine/js":      {"internal/engine"},
 			"sandbox/docker":          {"sandbox/cgroup"},
@@ -78,6 +79,7 @@ func floors() map[string]int {
 		"internal/control":    floorWords,
 		"internal/fileset":    floorWords,
 		"internal/engineapi":  floorWords,
+		"internal/pattern":    floorWords,
 		"internal/testutil":   floorWords,
 		"internal/archtest":   floorWords,
 
@@ -134,6 +136,7 @@ func floors() map[string]int {
 		"internal/rest":    floorDoor,
 		"internal/mcphost": floorDoor,
 		"internal/a2ahost": floorDoor,
+		"internal/front":   floorDoor, // above the others, which it puts on one listener
 
 		"executor/embed": floorProgram,
 	}
@@ -205,7 +208,7 @@ func dependencies() []dependency {
 		{"golang.org/x/net", []string{"policies"}, "names of hosts are brought into one form in one place"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci", "images/docker"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
-		{"golang.org/x/sys", []string{"internal/a2ehost", "internal/install", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
+		{"golang.org/x/sys", []string{"cmd/hotcell", "internal/a2ehost", "internal/install", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
 			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; cells without an " +
 				"engine are waited for by pidfd; folders that processes share have locks, and are exchanged at once; attacks speak to the kernel"},
 		{"github.com/coreos/go-oidc/v3", []string{"internal/oidc"}, "one package checks the signed tokens of an issuer"},

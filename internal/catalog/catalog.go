@@ -32,6 +32,7 @@ type File struct {
 type Summary struct {
 	Name, Slug, Description, Source string
 	License                         string // "": none
+	Digest                          string // of the bundle, as [Detail] has it
 	Files                           int
 	HasWarnings                     bool
 	RequiredTools                   []string

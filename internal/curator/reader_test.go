@@ -42,7 +42,7 @@ func TestAShippedSkillIsRead(t *testing.T) {
 	want := &catalog.Detail{
 		Summary: catalog.Summary{
 			Name: "full", Slug: "full", Description: "Everything.", Source: "project", License: "MIT", Files: 3, HasWarnings: true,
-			RequiredTools: []string{"agent", "read_url"}, Version: "2.0", Status: "Published",
+			RequiredTools: []string{"agent", "read_url"}, Version: "2.0", Status: "Published", Digest: d.Digest,
 		},
 		Compatibility: "any", Metadata: map[string]string{"version": "2.0", "n": "1"}, AllowedTools: "agent read_url agent Bad", Body: "# Body\n",
 		Files:    []catalog.File{{Path: "SKILL.md", Bytes: int64(len(md))}, {Path: "a/deep.md", Bytes: 17}, {Path: "b.md", Bytes: 6}},

@@ -69,6 +69,15 @@ func (a *artifacts) add(data map[string]any) {
 	f.content = append(f.content, chunk...)
 }
 
+// mayLack makes links of what is incomplete: an answer holds only the beginning of what its call said.
+func (a *artifacts) mayLack() {
+	for _, f := range a.order {
+		if !f.final {
+			f.final, f.kept, f.content, f.size = true, false, nil, 0
+		}
+	}
+}
+
 // decode returns the bytes of a chunk.
 func decode(data map[string]any) []byte {
 	text, _ := data["chunk"].(string)
@@ -90,7 +99,11 @@ func (a *artifacts) content(call, revision string) []mcp.Content {
 		case revision < "2025-06-18":
 			list = append(list, &mcp.TextContent{Text: fmt.Sprintf("artifact %q (%d bytes): %s", f.name, f.size, uri)})
 		default:
-			list = append(list, &mcp.ResourceLink{URI: uri, Name: f.name, MIMEType: f.mime, Size: &f.size})
+			link := &mcp.ResourceLink{URI: uri, Name: f.name, MIMEType: f.mime}
+			if f.size > 0 {
+				link.Size = &f.size
+			}
+			list = append(list, link)
 		}
 	}
 	if a.more > 0 {

@@ -41,14 +41,14 @@ func (p *peer) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	defer done()
 	events := newListener(ctx, req.Session, req.Params)
 	resp := p.host.opt.Handler.Call(life, p.who, call, events)
-	events.close()
+	made := events.close(resp)
 	switch {
 	case resp == nil:
 		return nil, p.failed(ctx, "call", errors.New("handler gave no answer"))
 	case resp.Error != nil && resp.Error.Code == a2e.UnknownSkill && !p.lists(ctx, call.Name):
 		return nil, unknownTool(call.Name, resp.Error)
 	}
-	return answer(resp, events.artifacts, req.ProtocolVersion()), nil
+	return answer(resp, made, req.ProtocolVersion()), nil
 }
 
 // request makes an A2E call of the parameters, and reads it as any door's: with the same bounds, and the same faults. Ids of

@@ -1,5 +1,7 @@
 package mcphost
 
+//lint:file-ignore SA1019 what the newest revision gives up is what clients of the others have
+
 import (
 	"fmt"
 	"net/url"

@@ -83,8 +83,8 @@ func (e *events) Append(_ context.Context, session, stream string, data []byte) 
 	st.bytes += len(data)
 	s.bytes += len(data)
 	e.bytes += len(data)
-	if over := len(st.items) - keptItems; over > 0 {
-		e.drop(s, st, over)
+	if len(st.items) > keptItems {
+		e.drop(s, st, keptItems/4) // many at once, for this copies the others
 	}
 	e.shrink(s, keptOfSession)
 	for e.bytes > keptOfAll {

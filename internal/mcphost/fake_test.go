@@ -84,6 +84,7 @@ func (f *fakeSkill) detail() *catalog.Detail {
 		fmt.Fprintf(sum, "%s %q\n", name, f.files[name].Data)
 	}
 	d.Digest = hex.EncodeToString(sum.Sum(nil))
+	d.Summary.Digest, d.Summary.Files = d.Digest, len(d.Files)
 	return d
 }
 

@@ -23,6 +23,8 @@ const (
 )
 
 const (
+	allBodies   = 256 << 20        // bytes of all messages that are being served, half as many of one principal
+	ownBody     = 64 << 10         // bytes of a message that there is always room for
 	maxBatch    = 64               // messages in one body, where a revision allows several
 	streamLife  = 15 * time.Minute // of a GET: then the client comes again and shows once more who it is
 	writeWithin = 30 * time.Second // for a client to take what it is sent
@@ -58,6 +60,13 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.existing(w, r, who)
 		return
 	}
+	done, ok := h.room(who.Principal, r.ContentLength)
+	if !ok {
+		w.Header().Set("Retry-After", "5")
+		refuse(w, http.StatusServiceUnavailable, jsonrpc.CodeInternalError, "too many large messages are being served already: try again later")
+		return
+	}
+	defer done()
 	body, ok := readBody(w, r)
 	if !ok {
 		return
@@ -73,6 +82,17 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "expected "+sessionHeader+", or an initialize request")
 	}
+}
+
+// room takes room for a message, of unknown length for the largest that there may be.
+func (h *Host) room(principal string, n int64) (done func(), ok bool) {
+	if n < 0 {
+		n = MaxBody
+	}
+	if n <= ownBody {
+		return func() {}, true
+	}
+	return h.bodies.Take(principal, n)
 }
 
 // once serves a request of a revision without sessions. It ends with its connection.
@@ -137,22 +157,20 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	case !json.Valid(body):
 		refuse(w, http.StatusBadRequest, jsonrpc.CodeParseError, "the message is not JSON")
 		return nil, false
-	case batch(body) > maxBatch:
-		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("expected at most %d messages", maxBatch))
+	}
+	messages, _ := split(body)
+	if len(messages) == 0 || len(messages) > maxBatch {
+		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("expected 1 to %d messages", maxBatch))
 		return nil, false
+	}
+	for _, m := range messages {
+		if _, why := checkMessage(m); why != "" {
+			refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, why)
+			return nil, false
+		}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return body, true
-}
-
-// batch returns how many messages a body has, if it is a list of them.
-func batch(body []byte) int {
-	if body = bytes.TrimSpace(body); body[0] != '[' {
-		return 1
-	}
-	var messages []json.RawMessage
-	_ = json.Unmarshal(body, &messages)
-	return len(messages)
 }
 
 // opens reports whether a message opens a session.

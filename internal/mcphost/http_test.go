@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
@@ -43,6 +45,17 @@ func newPlain(t *testing.T, r *rig, who auth.Identity) *plain {
 
 func (p *plain) request(ctx context.Context, method, body string, header ...string) *http.Response {
 	p.t.Helper()
+	resp, err := p.client.Do(p.build(ctx, method, body, header...))
+	if err != nil {
+		p.t.Error(err)
+		return &http.Response{Body: http.NoBody, Header: http.Header{}}
+	}
+	p.t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp
+}
+
+func (p *plain) build(ctx context.Context, method, body string, header ...string) *http.Request {
+	p.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, p.endpoint, strings.NewReader(body))
 	if err != nil {
 		p.t.Fatal(err)
@@ -55,12 +68,7 @@ func (p *plain) request(ctx context.Context, method, body string, header ...stri
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := p.client.Do(req)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.t.Cleanup(func() { _ = resp.Body.Close() })
-	return resp
+	return req
 }
 
 // post returns status and whole answer.
@@ -69,7 +77,7 @@ func (p *plain) post(body string, header ...string) (int, string) {
 	resp := p.request(p.t.Context(), "POST", body, header...)
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		p.t.Fatal(err)
+		p.t.Error(err)
 	}
 	return resp.StatusCode, string(b)
 }
@@ -142,10 +150,10 @@ func TestWhatIsNoMessage(t *testing.T) {
 		text   string
 	}{
 		{"", 400, "not JSON"}, {"{", 400, "not JSON"}, {"\x00", 400, "not JSON"}, {strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), 400, "not JSON"},
-		{"{}", 400, "initialize"}, {"[]", 400, "initialize"}, {"7", 400, "initialize"}, {"null", 400, "initialize"}, {ask, 400, "initialize"},
+		{"{}", 400, "JSON-RPC"}, {"[]", 400, "1 to 64"}, {"7", 400, "JSON-RPC"}, {"null", 400, "JSON-RPC"}, {ask, 400, "initialize"}, {"[" + ask + "]", 400, "initialize"},
 		{`{"method":"initialize"}`, 400, ""}, {`{"jsonrpc":"2.0","method":"initialize"}`, 400, ""}, {`{"jsonrpc":"2.0","id":1,"method":"initialize"}`, 400, ""},
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":[]}`, 200, "error"},
-		{"[" + strings.TrimSuffix(strings.Repeat(ask+",", maxBatch+1), ",") + "]", 400, "at most 64"},
+		{"[" + strings.TrimSuffix(strings.Repeat(ask+",", maxBatch+1), ",") + "]", 400, "1 to 64"},
 		{`"` + strings.Repeat("x", MaxBody) + `"`, 413, "larger than"},
 	}
 	for _, c := range outside {
@@ -434,7 +442,7 @@ func TestEventsAreBounded(t *testing.T) {
 	for i := range keptItems + 5 {
 		_ = e.Append(ctx, "many", "", []byte{byte(i)})
 	}
-	if after("many", "", 3) != "error" || after("many", "", 4) == "error" {
+	if after("many", "", keptItems/4-2) != "error" || after("many", "", keptItems/4-1) == "error" {
 		t.Error("the wrong ones were dropped")
 	}
 	if after("many", "", -1) != "" { // a client that begins anew
@@ -483,4 +491,76 @@ func TestIdleSessionsEnd(t *testing.T) {
 			t.Error("it did not end")
 		}
 	})
+}
+
+// Large messages have a bounded room together; small ones always get in.
+func TestManyLargeMessages(t *testing.T) {
+	r := newRig(t, skill("a"))
+	var give []func()
+	for range allBodies / MaxBody {
+		done, ok := r.room("", -1)
+		if !ok {
+			t.Fatal("too little room")
+		}
+		give = append(give, done)
+	}
+	if _, ok := r.room("other", ownBody); !ok {
+		t.Error("a small one finds no room")
+	}
+	p := newPlain(t, r, alice).open()
+	large := `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a","arguments":{"x":"` + strings.Repeat("x", 7<<20) + `"}}}`
+	if resp := p.request(t.Context(), "POST", large); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("got %s", resp.Status)
+	}
+	for _, done := range give {
+		done()
+	}
+	if status, body := p.post(large); status != 200 {
+		t.Errorf("%d %s", status, body)
+	}
+	testutil.Poll(t, time.Minute, func() bool {
+		all, ok := r.bodies.Take("", allBodies)
+		if ok {
+			all()
+		}
+		return ok
+	})
+}
+
+// Parameters that can't be read are not repeated at length, by whatever door they come.
+func TestLongMessagesAreCalls(t *testing.T) {
+	r := newRig(t, skill("a"))
+	p, onStdio := newPlain(t, r, alice).open(), newPipe(t, r).hello()
+	long := strings.Repeat("x", longMessage)
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","id":3,"method":"ping","params":{"x":"` + long + `"}}`, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":"` + long + `"}`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":["` + long + `"]}}`, `{"jsonrpc":"2.0","id":3,"result":"` + long + `"}`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a","_meta":"` + long + `"}}`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a","inputResponses":"` + long + `"}}`,
+	} {
+		if status, answer := p.post(body); status != 400 || len(answer) > 200 {
+			t.Errorf("%.80s: %d, %d bytes", body, status, len(answer))
+		}
+		onStdio.send(body)
+		if m := onStdio.next(); m.Error == nil || len(m.Error.Message) > 200 {
+			t.Errorf("%.80s: %+v", body, m)
+		}
+	}
+}
+
+// Requests that wait for the client's end, whose client has gone, have a bound in each session.
+func TestRequestsOfOneSession(t *testing.T) {
+	p := newRig(t).newPeer(t.Context(), alice.Caller(Door), "")
+	p.asked.Store(maxUnanswered)
+	handle := p.receive(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, nil })
+	if _, err := handle(t.Context(), "ping", nil); !errors.Is(err, errBusy) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := handle(t.Context(), "notifications/cancelled", nil); err != nil || p.asked.Load() != maxUnanswered {
+		t.Errorf("%v, %d", err, p.asked.Load())
+	}
+	p.asked.Store(maxUnanswered - 1)
+	if _, err := handle(t.Context(), "ping", nil); err != nil {
+		t.Errorf("got %v", err)
+	}
 }

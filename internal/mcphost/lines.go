@@ -85,12 +85,12 @@ func (l *lines) check(line []byte) (code int64, why string) {
 	if !json.Valid(line) {
 		return jsonrpc.CodeParseError, "the message is not JSON"
 	}
-	if line[0] == '[' {
-		return l.checkBatch(line)
+	if list, is := split(line); is {
+		return l.checkBatch(list)
 	}
-	msg, err := jsonrpc.DecodeMessage(line)
-	if resp, ok := msg.(*jsonrpc.Response); err != nil || ok && resp.Result == nil && resp.Error == nil {
-		return jsonrpc.CodeInvalidRequest, "the message is none of JSON-RPC 2.0"
+	msg, why := checkMessage(line)
+	if why != "" {
+		return jsonrpc.CodeInvalidRequest, why
 	}
 	if req, ok := msg.(*jsonrpc.Request); ok && req.Method == "initialize" {
 		var params struct {
@@ -104,19 +104,18 @@ func (l *lines) check(line []byte) (code int64, why string) {
 
 // checkBatch takes lists of messages from clients whose revision has them. The SDK wants no id twice in one, and takes two
 // notifications for that.
-func (l *lines) checkBatch(line []byte) (code int64, why string) {
+func (l *lines) checkBatch(list []json.RawMessage) (code int64, why string) {
 	if !l.batch {
 		return jsonrpc.CodeInvalidRequest, "this protocol revision has no lists of messages"
 	}
-	var list []json.RawMessage
-	if json.Unmarshal(line, &list) != nil || len(list) == 0 || len(list) > maxBatch {
+	if len(list) == 0 || len(list) > maxBatch {
 		return jsonrpc.CodeInvalidRequest, fmt.Sprintf("expected 1 to %d messages", maxBatch)
 	}
 	seen := map[jsonrpc.ID]bool{}
 	for _, raw := range list {
-		msg, err := jsonrpc.DecodeMessage(raw)
-		if err != nil {
-			return jsonrpc.CodeInvalidRequest, "a message of the list is none of JSON-RPC 2.0"
+		msg, why := checkMessage(raw)
+		if why != "" {
+			return jsonrpc.CodeInvalidRequest, why
 		}
 		req, ok := msg.(*jsonrpc.Request)
 		if !ok || !req.IsCall() || seen[req.ID] {

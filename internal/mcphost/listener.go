@@ -23,6 +23,7 @@ type listener struct {
 
 	mu     sync.Mutex
 	ended  bool
+	heard  bool    // the call said something
 	last   float64 // progress that was told
 	silent bool    // the client can't be reached
 }
@@ -56,6 +57,7 @@ func (l *listener) WriteEvent(_ context.Context, ev *a2e.Event) error {
 	if l.ended {
 		return errEnded
 	}
+	l.heard = true
 	if ev.Kind == a2e.KindArtifact {
 		l.artifacts.add(ev.Data)
 		return nil
@@ -72,7 +74,7 @@ func (l *listener) tell(ev *a2e.Event) error {
 	if ev.Kind == a2e.KindProgress {
 		return l.progress(ev.Data)
 	}
-	return l.session.Log(l.ctx, &mcp.LoggingMessageParams{Logger: l.skill, Level: level(ev), Data: ev.Data})
+	return l.log(ev)
 }
 
 // progress tells how far a call is. The protocol wants each value to be greater than the one before: others are dropped.
@@ -103,25 +105,20 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// level puts the level of a log event into the protocol's words.
-func level(ev *a2e.Event) mcp.LoggingLevel {
-	if ev.Kind != a2e.KindLog {
-		return "info"
-	}
-	switch ev.Data["level"] {
-	case "debug":
-		return "debug"
-	case "warn", "warning":
-		return "warning"
-	case "error":
-		return "error"
-	}
-	return "info"
-}
-
-// close waits for the event that is being told and refuses all others, so that none follows the result.
-func (l *listener) close() {
+// close waits for the event that is being told and refuses all others, so that none follows the result. It returns the
+// artifacts; those of an answer that was given once before are known by the events that it holds alone.
+func (l *listener) close(resp *a2e.CallResponse) *artifacts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
+	if l.heard || resp == nil || resp.Data == nil {
+		return l.artifacts
+	}
+	for _, ev := range resp.Data.Events {
+		if ev.Kind == a2e.KindArtifact {
+			l.artifacts.add(ev.Data)
+		}
+	}
+	l.artifacts.mayLack()
+	return l.artifacts
 }

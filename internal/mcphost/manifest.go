@@ -35,11 +35,11 @@ type digested struct {
 	size   int64
 }
 
-// slugs returns the names of the skills that the caller may both read and call, sorted.
-func (p *peer) slugs(ctx context.Context) ([]string, error) {
+// slugs returns the names of the skills that the caller may both read and call, sorted, and what they are.
+func (p *peer) slugs(ctx context.Context) ([]string, mark, error) {
 	entries, err := p.host.opt.Catalog.Callable(ctx, p.who)
 	if err != nil {
-		return nil, err
+		return nil, mark{}, err
 	}
 	callable := make(map[string]bool, len(entries))
 	for _, e := range entries {
@@ -47,16 +47,18 @@ func (p *peer) slugs(ctx context.Context) ([]string, error) {
 	}
 	readable, err := p.host.opt.Catalog.Skills(ctx, p.who, 0)
 	if err != nil {
-		return nil, err
+		return nil, mark{}, err
 	}
 	var slugs []string
+	var all []any
 	for _, s := range readable {
 		if callable[s.Slug] && toolName.MatchString(s.Slug) {
-			slugs = append(slugs, s.Slug)
+			slugs, all = append(slugs, s.Slug), append(all, s.Slug, s.Digest, s.Files)
 		}
 	}
 	slices.Sort(slugs)
-	return slices.Compact(slugs), nil
+	m, err := markOf(all)
+	return slices.Compact(slugs), m, err
 }
 
 // behind returns the slugs that are left behind one, or from it on.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -40,6 +41,7 @@ type peer struct {
 	end    context.CancelFunc
 	lasts  bool         // it is a session, and is told of changes
 	calls  atomic.Int64 // in flight
+	asked  atomic.Int64 // requests in flight, calls among them
 
 	mu   sync.Mutex
 	seen map[list]mark // what the lists were when the client looked at them
@@ -50,11 +52,11 @@ func (h *Host) newPeer(life context.Context, who a2e.Caller, id string) *peer {
 	p := &peer{host: h, who: who, seen: map[list]mark{}}
 	p.life, p.end = context.WithCancel(life)
 	caps := &mcp.ServerCapabilities{
-		Logging:   &mcp.LoggingCapabilities{},
 		Tools:     &mcp.ToolCapabilities{ListChanged: true},
 		Resources: &mcp.ResourceCapabilities{ListChanged: true},
 	}
 	caps.AddExtension(skillsExtension, nil)
+	withLogging(caps)
 	version := h.opt.Version
 	if version == "" {
 		version = "unknown"
@@ -78,6 +80,12 @@ func (h *Host) newPeer(life context.Context, who a2e.Caller, id string) *peer {
 func (p *peer) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
 		defer p.survive(method, &res, &err)
+		if !strings.HasPrefix(method, "notifications/") {
+			defer p.asked.Add(-1)
+			if p.asked.Add(1) > maxUnanswered {
+				return nil, errBusy
+			}
+		}
 		switch r := req.(type) {
 		case *mcp.ListToolsRequest:
 			return result(p.listTools(ctx, r))
@@ -118,6 +126,8 @@ func (p *peer) survive(what string, res *mcp.Result, err *error) {
 		*res, *err = nil, errInternal
 	}
 }
+
+var errBusy = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "too many requests at once in this session"}
 
 var errInternal = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 

@@ -1,5 +1,7 @@
 package mcphost
 
+//lint:file-ignore SA1019 what the newest revision gives up is what clients of the others have
+
 import (
 	"context"
 	"encoding/json"
@@ -126,7 +128,7 @@ func TestLogsAndStatus(t *testing.T) {
 // Nothing is told once a call has ended, whatever is said late.
 func TestNothingAfterTheResult(t *testing.T) {
 	l := newListener(t.Context(), nil, &mcp.CallToolParamsRaw{Name: "x", Meta: mcp.Meta{"progressToken": "t"}})
-	l.close()
+	l.close(nil)
 	if err := l.WriteEvent(t.Context(), &a2e.Event{Kind: a2e.KindProgress, Data: map[string]any{"pct": 5}}); err == nil {
 		t.Error("an event was taken after the end")
 	}

@@ -34,13 +34,11 @@ func (p *peer) listResources(ctx context.Context, req *mcp.ListResourcesRequest)
 			return nil, err
 		}
 	}
-	slugs, err := p.slugs(ctx)
+	slugs, m, err := p.slugs(ctx)
 	if err != nil {
 		return nil, p.failed(ctx, "list resources", err)
 	}
-	if err := p.sawResources(ctx, slugs); err != nil {
-		return nil, p.failed(ctx, "list resources", err)
-	}
+	p.saw(listResources, m)
 	res := &mcp.ListResourcesResult{Cacheable: cacheable, Resources: []*mcp.Resource{}}
 	slug, file, _ := strings.Cut(from, "\n")
 	for _, s := range behind(slugs, slug, file != "") {

@@ -369,3 +369,23 @@ func FuzzAddresses(f *testing.F) {
 		}
 	})
 }
+
+// An answer that is given again has the artifacts too, as far as it holds them, and links to the others.
+func TestArtifactsOfAnAnswerThatIsGivenAgain(t *testing.T) {
+	r := answering(t, func(context.Context, *a2e.CallRequest, say) *a2e.CallResponse {
+		resp := done("x")
+		for _, data := range []map[string]any{chunk("whole", "text/plain", "all", true), chunk("part", "text/plain", "beg", false)} {
+			resp.Data.Events = append(resp.Data.Events, a2e.Event{Kind: a2e.KindArtifact, Data: data})
+		}
+		return resp
+	})
+	res := call(t, overStdio(t, r, alice, revisions[0], nil), "echo", nil)
+	uri := "hotcell://calls/call1/artifacts/"
+	want := []mcp.Content{
+		&mcp.TextContent{Text: "x"}, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri + "whole", MIMEType: "text/plain", Text: "all"}},
+		&mcp.ResourceLink{URI: uri + "part", Name: "part", MIMEType: "text/plain"},
+	}
+	if diff := cmp.Diff(want, res.Content); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -56,13 +56,11 @@ func (p *peer) skillsList(ctx context.Context, _ *mcp.ServerSession, params *lis
 	if err != nil {
 		return nil, err
 	}
-	slugs, err := p.slugs(ctx)
+	slugs, m, err := p.slugs(ctx)
 	if err != nil {
 		return nil, p.failed(ctx, "list skills", err)
 	}
-	if err := p.sawResources(ctx, slugs); err != nil {
-		return nil, p.failed(ctx, "list skills", err)
-	}
+	p.saw(listResources, m)
 	res := &listSkillsResult{Cacheable: cacheable, Kind: complete, Skills: []skillEntry{}}
 	page := behind(slugs, after, false)
 	if len(page) > skillsPage {

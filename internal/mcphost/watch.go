@@ -33,8 +33,7 @@ func (w *watcher) add(p *peer) (remove func()) {
 	w.peers[p] = true
 	if !w.running && w.host.life.Err() == nil {
 		w.running = true
-		version := w.host.opt.Catalog.Version()
-		w.host.group.Go(func() { w.run(version) })
+		w.host.group.Go(w.run)
 	}
 	return func() {
 		w.mu.Lock()
@@ -54,9 +53,10 @@ func (w *watcher) watched() []*peer {
 	return slices.Collect(maps.Keys(w.peers))
 }
 
-func (w *watcher) run(seen uint64) {
-	pause := watchEvery
-	for {
+// run looks at once, since the catalogue may have changed before it began.
+func (w *watcher) run() {
+	pause, seen := watchEvery, uint64(0)
+	for first := true; ; first = false {
 		select {
 		case <-time.After(pause):
 		case <-w.host.life.Done():
@@ -66,7 +66,7 @@ func (w *watcher) run(seen uint64) {
 			return
 		}
 		now := w.host.opt.Catalog.Version()
-		if now == seen {
+		if now == seen && !first {
 			continue
 		}
 		start := time.Now()
@@ -119,39 +119,8 @@ func (p *peer) state(ctx context.Context, l list) (mark, error) {
 		}
 		return markOf(tools)
 	}
-	slugs, err := p.slugs(ctx)
-	if err != nil {
-		return mark{}, err
-	}
-	return p.files(ctx, slugs)
-}
-
-// files sums up what the resources are.
-func (p *peer) files(ctx context.Context, slugs []string) (mark, error) {
-	var all []any
-	for _, s := range slugs {
-		d, err := p.host.opt.Catalog.Skill(ctx, p.who, s, 0)
-		switch {
-		case isMissing(err):
-			continue
-		case err != nil:
-			return mark{}, err
-		}
-		all = append(all, s, d.Digest, d.Files)
-	}
-	return markOf(all)
-}
-
-// sawResources notes what the resources were when the client looked at them.
-func (p *peer) sawResources(ctx context.Context, slugs []string) error {
-	if !p.lasts {
-		return nil
-	}
-	m, err := p.files(ctx, slugs)
-	if err == nil {
-		p.saw(listResources, m)
-	}
-	return err
+	_, m, err := p.slugs(ctx)
+	return m, err
 }
 
 // listen watches for a client that has no session but asked to be told of changes, as long as its request lasts. What it sees

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"io"
 	"mime"
 	"net/http"
 	"time"
@@ -81,11 +82,29 @@ func (a *api) install(w http.ResponseWriter, r *http.Request) error {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // the listener has looked at it
 	c := http.NewResponseController(w)
 	_ = c.SetWriteDeadline(time.Now().Add(bundlePatience + writeTimeout))
-	made, err := a.installer.Install(r.Context(), skillName(r), archives[kind], r.Body, match)
-	if err != nil {
+	archive := &noting{from: r.Body}
+	made, err := a.installer.Install(r.Context(), skillName(r), archives[kind], archive, match)
+	switch {
+	case err != nil && archive.err != nil: // whatever the installer makes of half an archive
+		return unread(archive.err)
+	case err != nil:
 		return err
 	}
 	return giveInstalled(w, made)
+}
+
+// noting is a reader that keeps why it ended, unless that is its end.
+type noting struct {
+	from io.Reader
+	err  error
+}
+
+func (n *noting) Read(b []byte) (int, error) {
+	c, err := n.from.Read(b)
+	if err != nil && err != io.EOF {
+		n.err = err
+	}
+	return c, err
 }
 
 func giveInstalled(w http.ResponseWriter, made *catalog.Installed) error {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
@@ -72,6 +73,7 @@ func TestEventsAreFollowed(t *testing.T) {
 		"lines":            {"GET /v1/calls/x/events HTTP/1.1\r\nAccept: application/x-ndjson\r\n", []string{`"seq":0}` + "\n", `"seq":4}` + "\n", `"type":"skill/call/resp"`}},
 		"wait":             {"GET /v1/calls/x/events?wait=30&after=0 HTTP/1.1\r\n", []string{`{"events":[{`, `"seq":1}]}`}},
 		"wait in vain":     {"GET /v1/calls/x/events?wait=1&after=7 HTTP/1.1\r\n", []string{`{"events":[]}`}},
+		"head":             {"HEAD /v1/calls/x/events?wait=9 HTTP/1.1\r\nAccept: text/event-stream\r\n", nil},
 		"wait for the end": {"GET /v1/calls/x/events?wait=60&after=4 HTTP/1.1\r\n", []string{`{"events":[]}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,14 +132,22 @@ func TestAStreamThatBreaks(t *testing.T) {
 
 func TestFollowersAreBounded(t *testing.T) {
 	a := newAPI(Options{Control: &fake{}})
-	for range maxFollowers {
-		a.followers <- struct{}{}
+	for range maxFollowers / 2 {
+		if _, ok := a.followers.Take("greedy", 1); !ok {
+			t.Fatal("no place")
+		}
 	}
-	r, _ := http.NewRequest("GET", "/v1/calls/x/events?wait=1", nil)
-	r.SetPathValue("id", "x")
-	err := a.events(nil, r)
-	if p, ok := err.(*problem); !ok || p.status != 503 || p.retryAfter == 0 {
-		t.Errorf("%v", err)
+	if _, ok := a.followers.Take("other", maxFollowers/2); !ok {
+		t.Fatal("there is no room beside one principal's followers")
+	}
+	for _, principal := range []string{"greedy", "third"} {
+		ctx := auth.NewContext(t.Context(), auth.Identity{Principal: principal})
+		r, _ := http.NewRequestWithContext(ctx, "GET", "/v1/calls/x/events?wait=1", nil)
+		r.SetPathValue("id", "x")
+		err := a.events(nil, r)
+		if p, ok := err.(*problem); !ok || p.status != 503 || p.retryAfter == 0 {
+			t.Errorf("%s: %v", principal, err)
+		}
 	}
 }
 

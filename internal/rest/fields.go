@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -52,6 +53,9 @@ func parseFields(b []byte, path string) (*fields, error) {
 		var v json.RawMessage
 		return nil, invalid("Request body must be valid JSON: %v.", json.Unmarshal(b, &v))
 	}
+	if half := halfCharacter(b); half != "" {
+		return nil, invalid("Request body must be valid JSON: %s is half a character.", half)
+	}
 	f := &fields{path: path, raw: map[string]json.RawMessage{}}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	if open, _ := dec.Token(); open != json.Delim('{') {
@@ -73,6 +77,40 @@ func parseFields(b []byte, path string) (*fields, error) {
 		f.raw[name] = raw
 	}
 	return f, nil
+}
+
+// halfCharacter returns the first escape in valid JSON that is half of a pair without the other half: a decoder would put
+// something else in its place.
+func halfCharacter(b []byte) string {
+	for i := 0; i+1 < len(b); i++ {
+		if b[i] != '\\' {
+			continue
+		}
+		if i++; b[i] != 'u' {
+			continue
+		}
+		first := escaped(b[i-1:])
+		if i += 4; !utf16.IsSurrogate(first) {
+			continue
+		}
+		if second := escaped(b[i+1:]); utf16.DecodeRune(first, second) == utf8.RuneError {
+			return string(b[i-5 : i+1])
+		}
+		i += 6
+	}
+	return ""
+}
+
+// escaped reads an escape such as \u00e9, or returns 0.
+func escaped(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(n)
 }
 
 // name is a member in faults: short, and quoted where it is a stranger's word.

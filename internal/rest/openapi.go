@@ -70,9 +70,11 @@ func describe(schemas huma.Registry, t *route) *huma.Operation {
 		Extensions: map[string]any{"x-scope": string(t.scope)},
 	}
 	for _, name := range pathNames(t.path) {
-		op.Parameters = append(op.Parameters, &huma.Param{
-			Name: name, In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, AllowReserved: t.deep && strings.HasSuffix(t.path, "{"+name+"}"),
-		})
+		p := &huma.Param{Name: name, In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}}
+		if t.deep && strings.HasSuffix(t.path, "{"+name+"}") {
+			p.Description = "May have slashes, as they are or percent-encoded."
+		}
+		op.Parameters = append(op.Parameters, p)
 	}
 	for _, p := range t.params {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Description: p.about, Schema: &huma.Schema{Type: p.kind}})

@@ -3,10 +3,12 @@ package rest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -76,6 +78,9 @@ func TestBadBodies(t *testing.T) {
 		``:                          "Request body must be valid JSON: unexpected end of JSON input.",
 		`{`:                         "Request body must be valid JSON: unexpected end of JSON input.",
 		"{\"name\":\"\xff\"}":       "Request body must be valid JSON: it is not UTF-8.",
+		`{"body":"a\ud800"}`:        `Request body must be valid JSON: \\ud800 is half a character.`,
+		`{"body":"\udc00\ud800"}`:   `Request body must be valid JSON: \\udc00 is half a character.`,
+		`{"body":"\ud83d\\ude00"}`:  `Request body must be valid JSON: \\ud83d is half a character.`,
 		`[]`:                        "request body: expected an object, got a list",
 		`null`:                      "request body: expected an object, got null",
 		`{"name":7}`:                "name: expected a string, got a number",
@@ -382,4 +387,44 @@ func escapeSegments(s string) string {
 		parts[i] = escapeAll(parts[i])
 	}
 	return strings.Join(parts, "/")
+}
+
+// What a draft is read as is what any JSON decoder reads.
+func FuzzDraft(f *testing.F) {
+	for _, s := range []string{
+		`{"name":"x","body":"\ud83d\ude00\\u0041 \\\\ud800","files":{"a/b":""},"metadata":{"a":1.50,"b":true}}`, `{"allowed_tools":null,"principal_id":7}`, `{"files":{"a":"\u0000"}}`, `{"metadata":null}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := httptest.NewRequest("PUT", "/x", bytes.NewReader(b))
+		d, whose, err := readDraft(r)
+		if err != nil {
+			return
+		}
+		var want struct {
+			PrincipalID int64 `json:"principal_id"`
+			Name, Body  *string
+			Files       map[string]string
+			Metadata    map[string]json.RawMessage
+		}
+		if err := json.Unmarshal(b, &want); err != nil || whose != want.PrincipalID || !alike(d.Name, want.Name) || !alike(d.Body, want.Body) {
+			t.Errorf("%q: %v %+v", b, err, d)
+		}
+		if d.Files != nil && !maps.Equal(*d.Files, want.Files) || d.Files == nil && want.Files != nil {
+			t.Errorf("%q: %v", b, d.Files)
+		}
+		if d.Metadata != nil && len(*d.Metadata) != len(want.Metadata) {
+			t.Errorf("%q: %v", b, d.Metadata)
+		}
+	})
+}
+
+func alike(a, b *string) bool { return (a == nil) == (b == nil) && deref(a) == deref(b) }
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
