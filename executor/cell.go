@@ -117,6 +117,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	began := time.Now()
 	box, name := s.lease(b)
 	waited := box != nil
+	c.phase(phaseOf(waited), began)
 	if !waited {
 		var fail *a2e.Error
 		if box, name, fail = s.create(ctx, p, b, undo); fail != nil {
@@ -133,6 +134,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	s.note(c)
 	cl := &cell{name: name, box: box, waited: waited, undo: undo.Release(), exited: make(chan struct{})}
 	cl.ctx, cl.cancel = context.WithCancel(s.base)
+	s.tellCell(c, cl)
 	if err := box.Start(ctx); err != nil {
 		f := facts{}
 		f.witness(box)
@@ -229,7 +231,7 @@ func (s *Supervisor) stderr(c *call, r io.Reader, secrets [][]byte) {
 	var b [4096]byte
 	n, _ := io.ReadFull(r, b[:])
 	if n > 0 {
-		s.log.Debug("a cell wrote to its own stderr", "call", c.id, "text", strconv.Quote(relay.Redacted(secrets, string(b[:n]))))
+		s.logOf(c).Debug("a cell wrote to its own stderr", "text", strconv.Quote(relay.Redacted(secrets, string(b[:n]))))
 	}
 	_, _ = io.Copy(io.Discard, r)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/internal/trace"
 	"github.com/hotcell/hotcell/policies"
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -55,8 +56,9 @@ type Config struct {
 	PullTimeout  time.Duration // longest image pull; 0: 5m
 	Patience     time.Duration // for a listener that takes no event, once its call has ended; 0: 1m
 
-	EmbedEvents bool     // put the events into SkillResult.events as well
-	Observer    Observer // metrics; nil: none
+	EmbedEvents bool         // put the events into SkillResult.events as well
+	Observer    Observer     // metrics; nil: none
+	Tracer      trace.Tracer // keeps what each call does and how long it takes; nil: nobody does
 
 	Audit audit.Log // takes the transcripts of agent skills; nil: nobody keeps them
 

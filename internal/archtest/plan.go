@@ -46,6 +46,7 @@ func hotcell() plan {
 		},
 		edges: map[string][]string{
 			"internal/control":        {"internal/a2e"},
+			"internal/trace":          {"internal/a2e"},
 			"internal/skills":         {"policies"},
 			"internal/skills/bundled": {"internal/skills"},
 			"executor":                {"executor/admission", "executor/relay"},
@@ -76,6 +77,7 @@ func floors() map[string]int {
 		"internal/wall":       floorWords,
 		"internal/cleanup":    floorWords,
 		"internal/control":    floorWords,
+		"internal/trace":      floorWords,
 		"internal/fileset":    floorWords,
 		"internal/testutil":   floorWords,
 		"internal/archtest":   floorWords,
