@@ -128,6 +128,7 @@ func floors() map[string]int {
 		"internal/config":    floorExecutor,
 		"internal/curator":   floorExecutor,
 		"internal/doctor":    floorExecutor,
+		"internal/telemetry": floorExecutor,
 
 		"internal/host": floorWiring,
 
@@ -203,6 +204,9 @@ func dependencies() []dependency {
 		{"modernc.org/sqlite", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/pressly/goose/v3", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/prometheus/client_golang", []string{"internal/metrics"}, "others report through small observer interfaces"},
+		{"go.opentelemetry.io/otel", []string{"internal/telemetry"}, "others tell of spans through a small interface"},
+		{"go.opentelemetry.io/proto/otlp", nil, "tests are collectors"},
+		{"google.golang.org/protobuf", nil, "tests are collectors"},
 		{"golang.org/x/net", []string{"policies"}, "names of hosts are brought into one form in one place"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci", "images/docker"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
