@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/hotcell/hotcell/internal/a2e"
 )
 
 const (
@@ -25,6 +27,7 @@ const (
 
 // route sends a request to its binding.
 func (h *Host) route(w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(a2e.WithTrace(r.Context(), a2e.HeaderTrace(r.Header)))
 	activate(w, r)
 	path := strings.TrimPrefix(r.URL.Path, BasePath)
 	if path == "/rpc" || path == "/rpc/" {

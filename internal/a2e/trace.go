@@ -2,6 +2,7 @@ package a2e
 
 import (
 	"context"
+	"maps"
 	"strings"
 )
 
@@ -60,6 +61,23 @@ func MetadataTrace(metadata map[string]any) Trace {
 	}
 	state, _ := metadata[KeyTraceState].(string)
 	return ParseTrace(parent, state)
+}
+
+// Traced puts into a request's metadata what it came with, unless its own metadata says where it is. Its digest stays the same.
+func (r *CallRequest) Traced(t Trace) {
+	if t.Parent == "" || MetadataTrace(r.Metadata).Parent != "" {
+		return
+	}
+	own := maps.Clone(r.Metadata)
+	if own == nil {
+		own = map[string]any{}
+	}
+	own[KeyTraceParent] = t.Parent
+	delete(own, KeyTraceState)
+	if t.State != "" {
+		own[KeyTraceState] = t.State
+	}
+	r.Metadata = own
 }
 
 // traceParent brings a parent into the form of version 00; those of later versions begin like it.

@@ -35,6 +35,8 @@ type Config struct {
 	Quotas  Quotas
 
 	Approvals Approvals
+	Telemetry Telemetry
+	Log       Log
 }
 
 // Approvals says how writes of skills that agents ask for are decided about.
@@ -130,6 +132,8 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Auth:    Auth{Mode: AuthNone, OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
 
 		Approvals: Approvals{Expire: Day},
+		Telemetry: Telemetry{OTLP: OTLP{Headers: map[string]string{}, Sample: 1}},
+		Log:       Log{Format: "text", Level: LogLevelAuto},
 	}
 	if root {
 		return c

@@ -28,6 +28,7 @@ import (
 	"github.com/hotcell/hotcell/internal/skills/bundled"
 	"github.com/hotcell/hotcell/internal/skills/watch"
 	"github.com/hotcell/hotcell/internal/store"
+	"github.com/hotcell/hotcell/internal/trace"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/warm"
 )
@@ -86,7 +87,12 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	if err != nil {
 		return nil, err
 	}
-	supervisor, registry, err := supervise(ctx, cfg, o, p, lib, cat, out)
+	traces, err := openTelemetry(ctx, cfg, o.Version, p.me.ID(), log)
+	if err != nil {
+		return nil, err
+	}
+	undo.Add("traces", traces.Close)
+	supervisor, registry, err := supervise(ctx, cfg, o, p, lib, cat, out, traces.Tracer())
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +110,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 }
 
 // supervise makes the supervisor of all parts, and closes what an earlier one left unanswered.
-func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib skills.Catalog, cat *Catalog, out *outside) (*executor.Supervisor, *metrics.Registry, error) {
+func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib skills.Catalog, cat *Catalog, out *outside, tracer trace.Tracer) (*executor.Supervisor, *metrics.Registry, error) {
 	registry := metrics.NewRegistry()
 	observer := metrics.New(registry)
 	observer.Build(o.Version)
@@ -117,7 +123,7 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 		DefaultImages: cfg.Images.Defaults,
 		Quota:         quota(cfg), Spent: p.journal,
 		MaxCells: cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
-		EmbedEvents: cfg.A2E.EmbedEvents, Observer: observer,
+		EmbedEvents: cfg.A2E.EmbedEvents, Observer: observer, Tracer: tracer,
 		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause
 		Instance: p.me.ID(), Owners: p.me, Host: HostID(), RunDir: RunDir(cfg), Log: log,
 	})
