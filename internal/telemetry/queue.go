@@ -26,7 +26,8 @@ const (
 type queue struct {
 	out   sdktrace.SpanExporter
 	log   *slog.Logger
-	hide  []string // values that no error may repeat
+	hide  []string      // values that no error may repeat
+	flush time.Duration // for all that is left at the end
 	spans chan sdktrace.ReadOnlySpan
 
 	lost  atomic.Int64 // that were not told yet
@@ -43,8 +44,8 @@ type queue struct {
 	batch []sdktrace.ReadOnlySpan
 }
 
-func newQueue(out sdktrace.SpanExporter, log *slog.Logger, hide []string) *queue {
-	q := &queue{out: out, log: log, hide: hide, spans: make(chan sdktrace.ReadOnlySpan, queueLen), closing: make(chan struct{})}
+func newQueue(out sdktrace.SpanExporter, log *slog.Logger, hide []string, flush time.Duration) *queue {
+	q := &queue{out: out, log: log, hide: hide, flush: flush, spans: make(chan sdktrace.ReadOnlySpan, queueLen), closing: make(chan struct{})}
 	q.life, q.end = context.WithCancel(context.Background())
 	q.work.Go(q.run)
 	return q
@@ -76,7 +77,7 @@ func (q *queue) ForceFlush(context.Context) error { return nil }
 // Shutdown implements [sdktrace.SpanProcessor]: it exports what is left, as far as ctx and a bound of its own allow.
 func (q *queue) Shutdown(ctx context.Context) error {
 	q.once.Do(func() {
-		limit := time.AfterFunc(flushLimit, q.end)
+		limit := time.AfterFunc(q.flush, q.end)
 		defer limit.Stop()
 		defer context.AfterFunc(ctx, q.end)()
 		close(q.closing)

@@ -38,6 +38,8 @@ type Options struct {
 	Instance string // this process's name
 	Getenv   func(string) string
 	Log      *slog.Logger
+
+	flush time.Duration // for all that is left at the end; 0: flushLimit
 }
 
 // Telemetry exports traces. The zero value has none. Its owner closes it.
@@ -67,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
 	options := []sdktrace.TracerProviderOption{
-		sdktrace.WithSpanProcessor(newQueue(out, o.Log, o.values())), sdktrace.WithResource(about),
+		sdktrace.WithSpanProcessor(newQueue(out, o.Log, o.values(), cmp.Or(o.flush, flushLimit))), sdktrace.WithResource(about),
 	}
 	if o.Endpoint != "" || o.env("OTEL_TRACES_SAMPLER") == "" {
 		options = append(options, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(o.Sample))))
