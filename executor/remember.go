@@ -123,14 +123,14 @@ func (s *Supervisor) insist(r control.Record) {
 		cancel()
 		switch {
 		case err == nil && string(stands.Answer) != string(r.Answer):
-			s.log.Error("an answer was given, and another one stands: another supervisor has closed the call meanwhile", "call", r.ID, "stands", stands.Reason)
+			s.logOfRecord(&r).Error("an answer was given, and another one stands: another supervisor has closed the call meanwhile", "stands", stands.Reason)
 			return
 		case err == nil:
-			s.log.Info("an answer is journalled at last", "call", r.ID)
+			s.logOfRecord(&r).Info("an answer is journalled at last")
 			return
 		case last:
 			s.unwritten.Add(1)
-			s.log.Error("an answer was given and never journalled", "call", r.ID, "error", err)
+			s.logOfRecord(&r).Error("an answer was given and never journalled", "error", err)
 			return
 		}
 	}

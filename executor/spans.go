@@ -182,8 +182,15 @@ func (c *call) about() *trace.About {
 }
 
 // logOf logs what is about a call.
-func (s *Supervisor) logOf(c *call) *slog.Logger {
-	attrs := c.about().Attrs()
+func (s *Supervisor) logOf(c *call) *slog.Logger { return s.logAbout(c.about()) }
+
+// logOfRecord logs what is about a call of which only the record is left.
+func (s *Supervisor) logOfRecord(r *control.Record) *slog.Logger {
+	return s.logAbout(&trace.About{Call: r.ID, Principal: clip(r.Principal, 80), Skill: clip(r.Skill, 80)})
+}
+
+func (s *Supervisor) logAbout(a *trace.About) *slog.Logger {
+	attrs := a.Attrs()
 	args := make([]any, len(attrs))
 	for i, a := range attrs {
 		args[i] = a
