@@ -65,7 +65,10 @@ type outcome struct {
 // its undoing on the stack in the next line.
 func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) outcome {
 	found, fail := s.find(ctx, c.who, c.req.Name)
-	if fail != nil {
+	switch {
+	case fail != nil && ctx.Err() != nil: // which is why
+		return outcome{fail: cancelledBy(canceller(ctx))}
+	case fail != nil:
 		return outcome{fail: fail}
 	}
 	if found.host != nil {

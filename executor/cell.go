@@ -94,7 +94,7 @@ func (s *Supervisor) workload(c *call, p *plan, img images.Image, runner sandbox
 		Image:   sandbox.Image{ID: img.ID, Env: img.Env, Volumes: img.Volumes},
 		OS:      img.OS, Arch: img.Arch, Entrypoint: img.Entrypoint, Cmd: img.Cmd,
 		Command: p.skill.Run.Command, Frames: p.skill.Run.Frames, Prestart: p.skill.Run.Prestart,
-		Bundle: sandbox.Tree{Name: "bundle", Digest: p.skill.Bundle.Digest, Target: wall.DirSkill, FS: p.skill.Bundle.FS},
+		Bundle: bundle(p.skill, wall.DirSkill),
 		Runner: runner, Ports: p.grants.ports, Env: p.grants.env(),
 	}
 }
@@ -115,6 +115,7 @@ func (s *Supervisor) engine(skill *skills.Skill, arch string) (sandbox.Tree, err
 // it is being undone.
 func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, undo *cleanup.Stack) (*cell, *a2e.Error) {
 	began := time.Now()
+	s.uses.note(began, b.work.Bundle.Digest, b.work.Runner.Digest, b.work.Engine.Digest)
 	box, name := s.lease(b)
 	waited := box != nil
 	c.phase(phaseOf(waited), began)

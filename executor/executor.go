@@ -32,6 +32,7 @@ type Supervisor struct {
 
 	held   *held
 	reaper *reaper
+	uses   uses
 
 	base     context.Context // ends when the supervisor gives up on what is left
 	giveUp   context.CancelFunc
@@ -69,6 +70,7 @@ func New(cfg Config) (*Supervisor, error) {
 	for _, p := range cfg.Plugins {
 		s.hosts = append(s.hosts, newHost(p))
 	}
+	s.uses.last = map[string]time.Time{}
 	s.held, s.reaper = newHeld(s.tellPoisoned), newReaper()
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	return s, nil
@@ -82,6 +84,7 @@ func (s *Supervisor) Call(ctx context.Context, who a2e.Caller, req *a2e.CallRequ
 // Run is [Supervisor.Call] with input files: the regular files of inputs appear below /workspace/in. A nil inputs hands
 // in nothing.
 func (s *Supervisor) Run(ctx context.Context, who a2e.Caller, req *a2e.CallRequest, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse {
+	ctx = service.Begin(ctx)
 	listener, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(s.base, stop)()

@@ -49,10 +49,16 @@ type Image struct {
 	Volumes []string // the image's VOLUME paths; the spec masks each with a tmpfs mount
 }
 
+// The names of trees that hold skills, of which there are ever new ones.
+const (
+	TreeBundle = "bundle" // of a skill that is shipped
+	TreeCustom = "custom" // of a principal's own, which changes often
+)
+
 // Tree is a read-only file tree that appears in the cell at Target. Digest names its content: a driver that has filled a
 // volume with a digest need not read FS again. Files keep their permission bits, owned by root.
 type Tree struct {
-	Name   string // short word for people, [a-z0-9-]
+	Name   string // short word, [a-z0-9-]: TreeBundle, TreeCustom or another
 	Digest string // lower-case hex sha-256 over names, modes and contents
 	Target string
 	FS     fs.FS

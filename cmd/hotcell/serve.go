@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"syscall"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2ehost"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/front"
 	"github.com/hotcell/hotcell/internal/rest"
 )
 
@@ -73,28 +73,8 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	if err != nil {
 		return err
 	}
-	remote, err := a2eOverHTTP(sys, cfg, log)
-	if err != nil {
-		return err
-	}
-	tools, err := mcpOverHTTP(sys, log)
-	if err != nil {
-		return err
-	}
-	tasks, err := a2aOverHTTP(sys, cfg, log)
-	if err != nil {
-		return err
-	}
-	web, err := net.Listen("tcp", cfg.Listen)
-	if err != nil {
-		return listenError(cfg.Listen, "--listen", err)
-	}
-	local, err := a2ehost.Listen(cfg.Socket, socketMode)
-	if err != nil {
-		return errors.Join(listenError(cfg.Socket, "--socket", err), web.Close())
-	}
-	handler := rest.New(rest.Options{
-		Control: sys.supervisor, Handler: sys.supervisor, Mounts: slices.Concat(a2eMounts(remote), tools.mounts(), tasks.mounts()), Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
+	remote, err := front.New(front.Options{
+		Config: cfg, Supervisor: sys.supervisor, Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Version: version(embedded).Version, Log: log,
 		Reader: sys.catalog, Custom: sys.custom, Agents: sys.agents, Approvals: sys.approvals, Installer: sys.installer,
 		Ready: func(c context.Context) error {
 			if ctx.Err() != nil {
@@ -108,15 +88,24 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 			return sys.probe(c)
 		},
 	})
+	if err != nil {
+		return err
+	}
+	web, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return listenError(cfg.Listen, "--listen", err)
+	}
+	local, err := a2ehost.Listen(cfg.Socket, socketMode)
+	if err != nil {
+		return errors.Join(listenError(cfg.Socket, "--socket", err), web.Close())
+	}
 	warnOfExposure(cfg, log)
 	probeEngine(ctx, sys, log)
 	a.errs.line(fmt.Sprintf("hotcell: ready: http://%s and %s", web.Addr(), cfg.Socket))
 	return serveDoors(ctx, sys.supervisor, log,
-		func(ctx context.Context) error { return rest.Serve(ctx, web, handler, log) },
+		func(ctx context.Context) error { return rest.Serve(ctx, web, remote, log) },
 		func(ctx context.Context) error { return host.ServeSocket(ctx, local) },
-		remote.Serve,
-		tools.serve,
-		tasks.serve,
+		remote.Run,
 	)
 }
 

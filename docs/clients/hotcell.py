@@ -256,7 +256,8 @@ class Client:
     agent       the agent that calls; another one than a token is bound to is Unauthorized
     timeout     seconds for a request that is no call, and for a connection
     retries     how often a request is sent again whose connection was lost, or that the daemon put off. A call is sent again
-                under its own request id, so that it runs once; a request that was refused for good is never sent again
+                under its own request id: it gets the answer that it got, and runs again only where the lost connection had
+                cancelled it. A request that was refused for good is never sent again
     """
 
     def __init__(self, address: str = "http://127.0.0.1:8765", token: Optional[str] = None, *, agent: str = "", timeout: float = 30.0,

@@ -64,9 +64,10 @@ type Host struct {
 	end   context.CancelFunc
 	group sync.WaitGroup // one for each task in flight
 
-	mu     sync.Mutex
-	live   map[string]*task
-	closed bool
+	mu      sync.Mutex
+	live    map[string]*task
+	awaited map[string]*wait
+	closed  bool
 }
 
 // mostLive bounds the tasks in flight.
@@ -91,6 +92,7 @@ func New(o Options) (*Host, error) {
 	}
 	h := &Host{
 		handler: o.Handler, control: o.Control, skills: o.Skills, log: o.Log, opts: o, memory: newMemory(), page: mostInList, live: map[string]*task{},
+		awaited: map[string]*wait{},
 	}
 	h.life, h.end = context.WithCancel(context.Background())
 	return h, nil

@@ -53,7 +53,8 @@ func (c *Curator) read(owner catalog.Owner, r catalog.Record) *entry {
 		files = map[string]string{}
 	}
 	files[entryFile] = skillMD(r.Name, r.Content)
-	e := &entry{record: r, files: listing(files), part: skills.ReadPart(skills.Memory(files), r.Name, skills.Strict, skills.SourceUser)}
+	part := skills.ReadPart(skills.Memory(files), r.Name, skills.Strict, skills.SourceUser)
+	e := &entry{record: r, files: listing(files), part: part.Of(skills.Owner{Group: owner.Kind == catalog.KindGroup, Name: owner.Name})}
 	e.record.Content.Files = nil
 	if code := codeFile(r.Content.Files); code != "" && !c.mayCode(owner) {
 		e.part = e.part.Block(skills.Finding{
