@@ -36,7 +36,12 @@ func ParseLevel(s string) (slog.Level, error) {
 // plain writes what has no form of its own in a log as fmt does, in JSON too: fmt asks each type how it is printed, and those
 // that hold secrets say [redacted], wherever they stand. Their JSON may be meant for somebody who must read it.
 func plain(_ []string, a slog.Attr) slog.Attr {
-	if a.Value.Kind() != slog.KindAny {
+	switch a.Value.Kind() {
+	case slog.KindAny:
+	case slog.KindDuration:
+		a.Value = slog.StringValue(a.Value.Duration().String())
+		return a
+	default:
 		return a
 	}
 	switch v := a.Value.Any().(type) {

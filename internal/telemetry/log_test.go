@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
@@ -50,14 +51,14 @@ func TestLinesAboutACall(t *testing.T) {
 	out := &logged{}
 	log := NewLogger(out, FormatJSON, slog.LevelInfo).With("part", "tools")
 	log.DebugContext(ctx, "not this one")
-	log.InfoContext(ctx, "used", "tool", "time", "names", []string{"a", "b"}, "took", 1500*1e6)
+	log.InfoContext(ctx, "used", "tool", "time", "names", []string{"a", "b"}, "took", 90*time.Second)
 	log.InfoContext(context.Background(), "nobody's")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	var first, second map[string]any
 	if len(lines) != 2 || json.Unmarshal([]byte(lines[0]), &first) != nil || json.Unmarshal([]byte(lines[1]), &second) != nil {
 		t.Fatalf("got %s", out)
 	}
-	for key, want := range map[string]string{"call": "01C", "principal": "alice", "skill": "greet", "trace_id": "0af7", "tool": "time", "part": "tools", "level": "INFO", "msg": "used"} {
+	for key, want := range map[string]string{"call": "01C", "principal": "alice", "skill": "greet", "trace_id": "0af7", "tool": "time", "part": "tools", "level": "INFO", "msg": "used", "took": "1m30s"} {
 		if first[key] != want {
 			t.Errorf("%s: got %v, want %s", key, first[key], want)
 		}
