@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -192,6 +193,9 @@ func (s *Supervisor) judge(f *facts, c *call, p *plan, r *relay.Relay) outcome {
 
 // logEnd logs how a call ended. A skill's own words are the caller's business and may repeat its arguments: they stay out.
 func (s *Supervisor) logEnd(c *call, e *a2e.Error) {
+	if !s.log.Enabled(context.Background(), slog.LevelInfo) {
+		return
+	}
 	l := s.logOf(c)
 	switch {
 	case e == nil:
