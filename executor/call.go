@@ -33,6 +33,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 		return nil, taken.earlier, taken.refused
 	}
 	c.next(spanAnswer)
+	c.unload()
 	answer := response(c, out.result, time.Since(began), out.fail)
 	if s.cfg.EmbedEvents {
 		embed(answer, c)
