@@ -13,6 +13,7 @@ import (
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/internal/trace"
 	"github.com/hotcell/hotcell/policies"
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -57,8 +58,9 @@ type Config struct {
 	PullTimeout  time.Duration // longest image pull; 0: 5m
 	Patience     time.Duration // for a listener that takes no event, once its call has ended; 0: 1m
 
-	EmbedEvents bool     // put the events into SkillResult.events as well
-	Observer    Observer // metrics; nil: none
+	EmbedEvents bool         // put the events into SkillResult.events as well
+	Observer    Observer     // metrics; nil: none
+	Tracer      trace.Tracer // keeps what each call does and how long it takes; nil: nobody does
 
 	Audit audit.Log // takes the transcripts of agent skills; nil: nobody keeps them
 
@@ -99,15 +101,15 @@ type Observer interface {
 	InFlight(n int)
 }
 
-// CallObserver is told of calls. The contexts are theirs, which may have ended.
+// CallObserver is told of calls, and of the traces that they belong to: their ids, "" where nobody keeps one.
 type CallObserver interface {
 	CallAccepted(door string)
 	// CallEnded is given the name of the skill that was found, "custom" for somebody's own and "" where none was.
-	CallEnded(ctx context.Context, skill string, end control.Call)
-	Phase(ctx context.Context, phase string, took time.Duration)      // queue, prepare, lease, start, run, teardown
-	Resolved(ctx context.Context, outcome string, took time.Duration) // an image: ok, unavailable, engine_unavailable, cancelled
-	Relayed(events int, bytes int64, dropped, truncated int)          // what came out of a call's cell
-	Undelivered(events int)                                           // that its listener did not take
+	CallEnded(skill string, end control.Call, trace string)
+	Phase(phase string, took time.Duration, trace string)    // queue, prepare, lease, start, run, teardown
+	Resolved(outcome string, took time.Duration)             // an image: ok, unavailable, engine_unavailable, cancelled
+	Relayed(events int, bytes int64, dropped, truncated int) // what came out of a call's cell
+	Undelivered(events int)                                  // that its listener did not take
 }
 
 // CellObserver is told of the cells of calls.
@@ -184,16 +186,16 @@ var Blind Observer = blind{}
 
 type blind struct{}
 
-func (blind) CallAccepted(string)                             {}
-func (blind) CallEnded(context.Context, string, control.Call) {}
-func (blind) Phase(context.Context, string, time.Duration)    {}
-func (blind) Resolved(context.Context, string, time.Duration) {}
-func (blind) Relayed(int, int64, int, int)                    {}
-func (blind) Undelivered(int)                                 {}
-func (blind) CellCreated()                                    {}
-func (blind) CellDestroyed()                                  {}
-func (blind) Poisoned(int)                                    {}
-func (blind) Reaped(string)                                   {}
-func (blind) Swept(bool)                                      {}
-func (blind) QueueDepth(int)                                  {}
-func (blind) InFlight(int)                                    {}
+func (blind) CallAccepted(string)                    {}
+func (blind) CallEnded(string, control.Call, string) {}
+func (blind) Phase(string, time.Duration, string)    {}
+func (blind) Resolved(string, time.Duration)         {}
+func (blind) Relayed(int, int64, int, int)           {}
+func (blind) Undelivered(int)                        {}
+func (blind) CellCreated()                           {}
+func (blind) CellDestroyed()                         {}
+func (blind) Poisoned(int)                           {}
+func (blind) Reaped(string)                          {}
+func (blind) Swept(bool)                             {}
+func (blind) QueueDepth(int)                         {}
+func (blind) InFlight(int)                           {}

@@ -31,6 +31,7 @@ type call struct {
 	who      a2e.Caller
 	limits   policies.Limits // what the call may use, once that is decided
 	accepted time.Time
+	spans    spans
 	listener context.Context // ends when nobody listens to events any more, and not when the call is cancelled
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed once answer stands

@@ -93,7 +93,7 @@ type watcher struct {
 func (w *watcher) count(f func()) { w.mu.Lock(); defer w.mu.Unlock(); f() }
 
 func (w *watcher) CallAccepted(string) { w.count(func() { w.accepted++ }) }
-func (w *watcher) CallEnded(_ context.Context, _ string, end control.Call) {
+func (w *watcher) CallEnded(_ string, end control.Call, _ string) {
 	code, reason := cmp.Or(string(end.Code), "ok"), end.Reason
 	w.count(func() { w.ended++; w.codes = append(w.codes, code+"/"+reason) })
 }

@@ -20,14 +20,6 @@ func labelOf(skill *skills.Skill) string {
 	return skill.Name
 }
 
-// startPhase tells the start of a cell from the lease of one that waited.
-func startPhase(waited bool) string {
-	if waited {
-		return "lease"
-	}
-	return "start"
-}
-
 // relayed tells what came out of a cell.
 func (s *Supervisor) relayed(r *relay.Relay) {
 	n := r.Count()
@@ -45,5 +37,5 @@ func (s *Supervisor) resolved(ctx context.Context, began time.Time, err error) {
 	case errors.As(err, new(*images.UnavailableError)), errors.Is(err, context.DeadlineExceeded):
 		outcome = "unavailable"
 	}
-	s.watch.Resolved(ctx, outcome, time.Since(began))
+	s.watch.Resolved(outcome, time.Since(began))
 }

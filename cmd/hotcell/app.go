@@ -15,6 +15,7 @@ import (
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/doctor"
 	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/internal/telemetry"
 )
 
 // app is the process as its commands see it: what tests put in the place of the real one.
@@ -98,7 +99,13 @@ func errorLine(err error) string {
 	return indented(block(err.Error(), maxLogText))
 }
 
-// logger writes what hotcell itself has to say to stderr, above a progress bar.
-func (a *app) logger(level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(a.errs, &slog.HandlerOptions{Level: level}))
+// logger writes what hotcell itself has to say to stderr, above a progress bar. The level is the command's own, which the
+// configuration may replace.
+func (a *app) logger(cfg *config.Config, level slog.Level) *slog.Logger {
+	if cfg.Log.Level != config.LogLevelAuto {
+		if l, err := telemetry.ParseLevel(cfg.Log.Level); err == nil {
+			level = l
+		}
+	}
+	return telemetry.NewLogger(a.errs, cfg.Log.Format, level)
 }

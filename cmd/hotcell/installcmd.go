@@ -66,7 +66,7 @@ func (a *app) installer(ctx context.Context) (*install.Installer, *config.Config
 			return nil, nil, err
 		}
 	}
-	in, err := host.OpenInstaller(ctx, cfg, nil, a.logger(slog.LevelWarn))
+	in, err := host.OpenInstaller(ctx, cfg, nil, a.logger(cfg, slog.LevelWarn))
 	return in, cfg, err
 }
 

@@ -54,7 +54,7 @@ func (a *app) serve(ctx context.Context, overrides map[string]any) error {
 	if err != nil {
 		return err
 	}
-	log := a.logger(slog.LevelInfo)
+	log := a.logger(cfg, slog.LevelInfo)
 	sys, err := a.open(ctx, cfg, log)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"context"
 	"fmt"
 	"sync/atomic"
 
@@ -20,9 +19,9 @@ func (c *counts) CallAccepted(door string) {
 	c.Observer.CallAccepted(door)
 }
 
-func (c *counts) CallEnded(ctx context.Context, skill string, end control.Call) {
+func (c *counts) CallEnded(skill string, end control.Call, trace string) {
 	c.ended.Add(1)
-	c.Observer.CallEnded(ctx, skill, end)
+	c.Observer.CallEnded(skill, end, trace)
 }
 
 func (c *counts) CellCreated() {

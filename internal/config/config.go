@@ -37,6 +37,8 @@ type Config struct {
 	Approvals Approvals
 	Admin     Admin
 	Readiness Readiness
+	Telemetry Telemetry
+	Log       Log
 }
 
 // Admin is the second listener, for those who run hotcell.
@@ -143,6 +145,8 @@ func Default(root bool, home, runtimeDir string) *Config {
 
 		Approvals: Approvals{Expire: Day},
 		Readiness: Readiness{Canary: Age(30 * time.Second)},
+		Telemetry: Telemetry{OTLP: OTLP{Headers: map[string]string{}, Sample: 1}},
+		Log:       Log{Format: "text", Level: LogLevelAuto},
 	}
 	if root {
 		return c

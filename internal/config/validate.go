@@ -45,6 +45,7 @@ func (c *Config) faults() []*FieldError {
 	c.llmFaults(&v)
 	c.secretFaults(&v)
 	c.secretScopeFaults(&v)
+	c.telemetryFaults(&v)
 	v.add("policy.custom.code", checkPrincipals(c.Policy.Custom.Code))
 	if e := c.Approvals.Expire; e < Age(time.Minute) || e > 365*Day {
 		v.add("approvals.expire", fmt.Sprintf("expected a time from 1m to 365d, not %s", e))

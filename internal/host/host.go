@@ -20,11 +20,10 @@ const cleanUp = 20 * time.Second
 
 // Options are what a configuration does not say.
 type Options struct {
-	Programs fs.FS                        // what runs inside cells: the files that [RunnerFile] and [EngineFile] name
-	Plugins  []a2e.Plugin                 // serve skills in this process
-	Version  string                       // of hotcell, for metrics
-	Trace    func(context.Context) string // the id of the trace that a context belongs to, for exemplars; nil: nothing is traced
-	Log      *slog.Logger                 // required
+	Programs fs.FS        // what runs inside cells: the files that [RunnerFile] and [EngineFile] name
+	Plugins  []a2e.Plugin // serve skills in this process
+	Version  string       // of hotcell, for metrics
+	Log      *slog.Logger // required
 }
 
 // System is hotcell wired together. Its owner drains the supervisor and then closes it.

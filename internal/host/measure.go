@@ -12,7 +12,7 @@ func openMetrics(cfg *config.Config, o Options) (*metrics.Registry, *metrics.Met
 		providers = append(providers, p.Name)
 	}
 	registry := metrics.NewRegistry()
-	m := metrics.New(registry, metrics.Options{Providers: providers, Trace: o.Trace})
+	m := metrics.New(registry, metrics.Options{Providers: providers})
 	m.Build(o.Version)
 	return registry, m
 }

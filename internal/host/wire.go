@@ -28,6 +28,7 @@ import (
 	"github.com/hotcell/hotcell/internal/skills/bundled"
 	"github.com/hotcell/hotcell/internal/skills/watch"
 	"github.com/hotcell/hotcell/internal/store"
+	"github.com/hotcell/hotcell/internal/trace"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/warm"
 )
@@ -87,7 +88,12 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	if err != nil {
 		return nil, err
 	}
-	supervisor, err := supervise(ctx, cfg, o, p, lib, cat, out, counted)
+	traces, err := openTelemetry(ctx, cfg, o.Version, p.me.ID(), log)
+	if err != nil {
+		return nil, err
+	}
+	undo.Add("traces", traces.Close)
+	supervisor, err := supervise(ctx, cfg, o, p, lib, cat, out, counted, traces.Tracer())
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +111,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 }
 
 // supervise makes the supervisor of all parts, and closes what an earlier one left unanswered.
-func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib skills.Catalog, cat *Catalog, out *outside, observer *metrics.Metrics) (*executor.Supervisor, error) {
+func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib skills.Catalog, cat *Catalog, out *outside, observer *metrics.Metrics, tracer trace.Tracer) (*executor.Supervisor, error) {
 	log := o.Log
 	driver, host := pooled(p.driver, cfg, observer, log)
 	gauges := metrics.Gauges{Backlog: p.journal.Backlog, Size: p.journal.Size}
@@ -120,7 +126,7 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 		DefaultImages: cfg.Images.Defaults,
 		Quota:         quota(cfg), Spent: p.journal,
 		MaxCells: cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
-		EmbedEvents: cfg.A2E.EmbedEvents, Observer: observer,
+		EmbedEvents: cfg.A2E.EmbedEvents, Observer: observer, Tracer: tracer,
 		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause
 		Instance: p.me.ID(), Owners: p.me, Host: HostID(), RunDir: RunDir(cfg), Log: log,
 	})

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"cmp"
-	"context"
 	"sync/atomic"
 	"time"
 
@@ -89,31 +88,31 @@ func (c *calls) CallAccepted(door string) {
 
 // CallEnded counts the end of a call and what it used. The skill is the one that was found, "" where none was: what callers
 // write into a message is no label.
-func (m *Metrics) CallEnded(ctx context.Context, skill string, end control.Call) {
-	m.open.Add(-1)
-	code := m.codes.of(cmp.Or(string(end.Code), "ok"))
+func (c *calls) CallEnded(skill string, end control.Call, trace string) {
+	c.open.Add(-1)
+	code := c.codes.of(cmp.Or(string(end.Code), "ok"))
 	name := none
 	if skill != "" {
-		name = m.skills.add(skill)
+		name = c.skills.add(skill)
 	}
-	m.ended.WithLabelValues(name, code, m.reasons.of(end.Reason), m.doors.of(end.Door)).Inc()
-	m.observe(ctx, m.duration.WithLabelValues(code), end.Ended.Sub(end.Accepted))
+	c.ended.WithLabelValues(name, code, c.reasons.of(end.Reason), c.doors.of(end.Door)).Inc()
+	observe(c.duration.WithLabelValues(code), end.Ended.Sub(end.Accepted), trace)
 	if u := end.Usage; u != nil {
 		if u.MemoryPeakBytes > 0 {
-			m.memory.WithLabelValues(name).Observe(float64(u.MemoryPeakBytes))
+			c.memory.WithLabelValues(name).Observe(float64(u.MemoryPeakBytes))
 		}
-		m.cpu.WithLabelValues(name).Observe(float64(u.CPUMS) / 1000)
+		c.cpu.WithLabelValues(name).Observe(float64(u.CPUMS) / 1000)
 	}
 }
 
 // Phase notes the time that a call spent in queue, prepare, lease, start, run or teardown.
-func (m *Metrics) Phase(ctx context.Context, phase string, took time.Duration) {
-	m.observe(ctx, child(m.phase, phase), took)
+func (c *calls) Phase(phase string, took time.Duration, trace string) {
+	observe(child(c.phase, phase), took, trace)
 }
 
 // Resolved notes how long a call waited for its image; the outcome is ok, or why it has none.
-func (m *Metrics) Resolved(ctx context.Context, outcome string, took time.Duration) {
-	m.observe(ctx, child(m.images, outcome), took)
+func (c *calls) Resolved(outcome string, took time.Duration) {
+	observe(child(c.images, outcome), took, "")
 }
 
 // Relayed counts what came out of one cell.

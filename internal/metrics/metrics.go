@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"context"
 	"runtime"
 	"time"
 
@@ -20,15 +19,11 @@ type Metrics struct {
 	canary
 
 	reg   prometheus.Registerer
-	trace func(context.Context) string
 	build *prometheus.GaugeVec
 }
 
 // Options shape [Metrics].
 type Options struct {
-	// Trace returns the id of the trace that a context belongs to, "" for none. Durations then carry it as an exemplar. Nil:
-	// nothing is traced.
-	Trace func(context.Context) string
 	// Providers are the names of the configured model providers, so that their counters are there from the start.
 	Providers []string
 }
@@ -36,7 +31,7 @@ type Options struct {
 // New makes the metrics and registers them. It panics when reg has them already: one supervisor, one registry.
 func New(reg prometheus.Registerer, o Options) *Metrics {
 	m := &Metrics{
-		reg: reg, trace: o.Trace,
+		reg: reg,
 		build: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "hotcell_build_info", Help: "1, with the version of this program as labels.",
 		}, []string{"version", "go_version"}),
@@ -61,15 +56,11 @@ func (m *Metrics) Build(version string) {
 }
 
 // observe notes a duration, with the trace that it belongs to where there is one.
-func (m *Metrics) observe(ctx context.Context, o prometheus.Observer, took time.Duration) {
+func observe(o prometheus.Observer, took time.Duration, trace string) {
 	seconds := max(took, 0).Seconds()
-	if m.trace != nil {
-		if e, ok := o.(prometheus.ExemplarObserver); ok {
-			if id := m.trace(ctx); id != "" {
-				e.ObserveWithExemplar(seconds, prometheus.Labels{"trace_id": id})
-				return
-			}
-		}
+	if e, ok := o.(prometheus.ExemplarObserver); ok && trace != "" {
+		e.ObserveWithExemplar(seconds, prometheus.Labels{"trace_id": trace})
+		return
 	}
 	o.Observe(seconds)
 }

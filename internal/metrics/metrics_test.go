@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -27,7 +26,7 @@ func TestCalls(t *testing.T) {
 	m := New(reg, Options{})
 	end := func(skill, door string, code a2e.Code, reason string) {
 		m.CallAccepted(door)
-		m.CallEnded(t.Context(), skill, control.Call{Skill: "as the caller wrote it", Door: door, Code: code, Reason: reason})
+		m.CallEnded(skill, control.Call{Skill: "as the caller wrote it", Door: door, Code: code, Reason: reason}, "")
 	}
 	end("a", "http", "", "")
 	end("a", "http", a2e.RuntimeError, "queue_full")
@@ -69,7 +68,7 @@ func TestSkillLabelsAreBounded(t *testing.T) {
 	reg := NewRegistry()
 	m := New(reg, Options{})
 	for i := range 1000 {
-		m.CallEnded(t.Context(), fmt.Sprintf("skill-%d", i), control.Call{Usage: &control.Usage{MemoryPeakBytes: 1, CPUMS: 1}})
+		m.CallEnded(fmt.Sprintf("skill-%d", i), control.Call{Usage: &control.Usage{MemoryPeakBytes: 1, CPUMS: 1}}, "")
 	}
 	for name, want := range map[string]int{"hotcell_calls_total": maxSkills + 1, "hotcell_call_memory_peak_bytes": maxSkills + 1, "hotcell_call_cpu_seconds": maxSkills + 1} {
 		if n, err := testutil.GatherAndCount(reg, name); err != nil || n != want {
@@ -90,9 +89,9 @@ func TestSeriesAreBounded(t *testing.T) {
 		for i := from; i < to; i++ {
 			s := fmt.Sprint("made-up-", i)
 			m.CallAccepted(s)
-			m.CallEnded(t.Context(), s, control.Call{Door: s, Reason: s, Code: a2e.Code(s), Usage: &control.Usage{MemoryPeakBytes: int64(i)}})
-			m.Phase(t.Context(), s, time.Second)
-			m.Resolved(t.Context(), s, time.Second)
+			m.CallEnded(s, control.Call{Door: s, Reason: s, Code: a2e.Code(s), Usage: &control.Usage{MemoryPeakBytes: int64(i)}}, "")
+			m.Phase(s, time.Second, "")
+			m.Resolved(s, time.Second)
 			m.Missed(s)
 			m.Wasted(s)
 			m.Reaped(s)
@@ -125,9 +124,9 @@ func TestServed(t *testing.T) {
 	m.InFlight(3)
 	m.Build("1.2.3")
 	for _, took := range []time.Duration{3 * time.Millisecond, 700 * time.Second, -time.Second} {
-		m.Phase(t.Context(), "run", took)
+		m.Phase("run", took, "")
 	}
-	m.Phase(t.Context(), "dance", time.Second)
+	m.Phase("dance", time.Second, "")
 	m.Relayed(3, 100, 2, 1)
 	m.Leased(true)
 	m.Missed("empty")
@@ -144,7 +143,7 @@ func TestServed(t *testing.T) {
 	m.Counting(audit.Nobody).Write(audit.Entry{Kind: "llm.request", Data: map[string]any{
 		"provider": "p", "status": 200, "tokens_in": int64(10), "tokens_out": int64(20), "ms": int64(1500),
 	}})
-	m.CallEnded(t.Context(), "a", control.Call{Usage: &control.Usage{MemoryPeakBytes: 5 << 20, CPUMS: 20}})
+	m.CallEnded("a", control.Call{Usage: &control.Usage{MemoryPeakBytes: 5 << 20, CPUMS: 20}}, "")
 	body := scrape(t, reg, "")
 	for _, line := range []string{
 		"hotcell_cells_created_total 2", "hotcell_cells_destroyed_total 1", "hotcell_cells_open 1", "hotcell_cells_poisoned 2",
@@ -182,21 +181,16 @@ func scrape(t *testing.T, reg *Registry, accept string) string {
 	return rec.Body.String()
 }
 
-type traced struct{}
-
 // A duration carries the trace that it belongs to, for scrapers that want it.
 func TestExemplars(t *testing.T) {
 	reg := NewRegistry()
-	m := New(reg, Options{Trace: func(ctx context.Context) string {
-		id, _ := ctx.Value(traced{}).(string)
-		return id
-	}})
-	m.Phase(t.Context(), "run", time.Second)
+	m := New(reg, Options{})
+	m.Phase("run", time.Second, "")
 	const open = "application/openmetrics-text"
 	if strings.Contains(scrape(t, reg, open), "trace_id") {
 		t.Error("an exemplar of no trace")
 	}
-	m.Phase(context.WithValue(t.Context(), traced{}, "4bf92f3577b34da6a3ce929d0e0e4736"), "run", time.Second)
+	m.Phase("run", time.Second, "4bf92f3577b34da6a3ce929d0e0e4736")
 	if !strings.Contains(scrape(t, reg, open), `# {trace_id="4bf92f3577b34da6a3ce929d0e0e4736"} 1.0`) {
 		t.Errorf("no exemplar")
 	}
@@ -207,7 +201,7 @@ func TestLint(t *testing.T) {
 	reg := NewRegistry()
 	m := New(reg, Options{})
 	m.CallAccepted("http")
-	m.CallEnded(t.Context(), "a", control.Call{Usage: &control.Usage{MemoryPeakBytes: 1}})
+	m.CallEnded("a", control.Call{Usage: &control.Usage{MemoryPeakBytes: 1}}, "")
 	m.Build("1")
 	m.Ready(true)
 	m.Ask(Gauges{
@@ -230,8 +224,8 @@ func TestConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for j := range 100 {
 				m.CallAccepted("http")
-				m.CallEnded(t.Context(), fmt.Sprint("s", i*100+j), control.Call{Door: "http"})
-				m.Phase(t.Context(), "run", time.Millisecond)
+				m.CallEnded(fmt.Sprint("s", i*100+j), control.Call{Door: "http"}, "")
+				m.Phase("run", time.Millisecond, "")
 			}
 		})
 	}
@@ -250,10 +244,10 @@ func BenchmarkCall(b *testing.B) {
 	for b.Loop() {
 		m.CallAccepted("http")
 		for _, phase := range []string{"queue", "prepare", "lease", "run", "teardown"} {
-			m.Phase(b.Context(), phase, time.Millisecond)
+			m.Phase(phase, time.Millisecond, "")
 		}
 		m.Relayed(3, 100, 0, 0)
-		m.CallEnded(b.Context(), "skill", end)
+		m.CallEnded("skill", end, "")
 	}
 }
 
