@@ -69,7 +69,7 @@ func (a *app) atDesk(ctx context.Context, do func(context.Context, *host.Desk) e
 	if err != nil {
 		return err
 	}
-	d, err := host.OpenDesk(ctx, cfg, a.logger(slog.LevelWarn))
+	d, err := host.OpenDesk(ctx, cfg, a.logger(cfg, slog.LevelWarn))
 	var bad *host.ConfigError
 	if errors.As(err, &bad) {
 		return usagef("%w", err)

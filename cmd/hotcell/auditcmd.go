@@ -89,7 +89,7 @@ func (a *app) auditStore(ctx context.Context) (*store.Store, error) {
 	if _, err := os.Stat(cfg.JournalPath()); errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("there is no journal yet: %s", oneLine(cfg.JournalPath(), 300))
 	}
-	return host.OpenAudit(ctx, cfg, a.logger(slog.LevelWarn))
+	return host.OpenAudit(ctx, cfg, a.logger(cfg, slog.LevelWarn))
 }
 
 // calls finds the call that a filter names. One that is not kept any more may still be in the audit.

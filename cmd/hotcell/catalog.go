@@ -38,7 +38,7 @@ func (a *app) catalog() (skills.Catalog, error) {
 }
 
 func (a *app) loadLibrary(cfg *config.Config) (*skills.Library, error) {
-	log := a.logger(slog.LevelWarn)
+	log := a.logger(cfg, slog.LevelWarn)
 	box := host.Toolbox(cfg, log) // knows what is configured; asks no server
 	defer box.Close()
 	lib, err := host.Library(cfg, box, log)

@@ -67,12 +67,12 @@ func (a *app) installer(ctx context.Context) (in catalog.Installer, cfg *config.
 			return nil, nil, nil, err
 		}
 	}
-	journal, err := host.OpenJournal(ctx, cfg, a.logger(slog.LevelWarn))
+	journal, err := host.OpenJournal(ctx, cfg, a.logger(cfg, slog.LevelWarn))
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	done = func() { _ = journal.Close() } // what was recorded is committed by then
-	own, err := host.OpenInstaller(ctx, cfg, nil, a.logger(slog.LevelWarn))
+	own, err := host.OpenInstaller(ctx, cfg, nil, a.logger(cfg, slog.LevelWarn))
 	if err != nil {
 		done()
 		return nil, nil, nil, err

@@ -74,7 +74,7 @@ func (a *app) setSecret(ctx context.Context, name string) error {
 	if err := host.DataFolder(cfg.DataDir); err != nil {
 		return err
 	}
-	journal, err := host.OpenJournal(ctx, cfg, a.logger(slog.LevelWarn)) // before: what nobody could record is not done
+	journal, err := host.OpenJournal(ctx, cfg, a.logger(cfg, slog.LevelWarn)) // before: what nobody could record is not done
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (a *app) removeSecret(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	journal, err := host.OpenJournal(ctx, cfg, a.logger(slog.LevelWarn))
+	journal, err := host.OpenJournal(ctx, cfg, a.logger(cfg, slog.LevelWarn))
 	if err != nil {
 		return err
 	}

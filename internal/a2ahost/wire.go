@@ -16,6 +16,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
 )
 
@@ -28,6 +29,7 @@ const (
 
 // route sends a request to its binding.
 func (h *Host) route(w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(a2e.WithTrace(r.Context(), a2e.HeaderTrace(r.Header)))
 	activate(w, r)
 	done, ok := h.room(r)
 	if !ok {

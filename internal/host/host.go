@@ -39,6 +39,7 @@ type System struct {
 	Installer  catalog.Installer               // keeps the bundles that operators upload
 	Audit      control.Auditor                 // reads the audit
 	Journalled func() error                    // says why no call can be journalled
+	Canary     *Canary                         // makes a cell now and then to see whether it can; nil: nobody does
 	Close      func() error
 }
 

@@ -14,6 +14,7 @@ import (
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/images/layout"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/engineapi"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/docker"
 	"github.com/hotcell/hotcell/sandbox/oci"
@@ -38,12 +39,12 @@ type Maker struct {
 	CloseImages func() error // nil: nothing to close
 }
 
-// Makers opens the driver that the configuration names.
-func Makers(ctx context.Context, cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
+// Makers opens the driver that the configuration names. The observer is told of what the engine is asked; it may be nil.
+func Makers(ctx context.Context, cfg *config.Config, id string, log *slog.Logger, watch engineapi.Observer) (Maker, error) {
 	if cfg.Sandbox.Driver == DriverOCI {
-		return WithoutEngine(cfg, id, log)
+		return WithoutEngine(cfg, id, log, watch)
 	}
-	m, err := withEngine(id, log)
+	m, err := withEngine(id, log, watch)
 	if err != nil || cfg.Sandbox.Driver != DriverAuto {
 		return m, err
 	}
@@ -55,7 +56,7 @@ func Makers(ctx context.Context, cfg *config.Config, id string, log *slog.Logger
 	if err := errors.Join(m.Driver.Close(), m.CloseImages()); err != nil {
 		return Maker{}, err
 	}
-	return WithoutEngine(cfg, id, log)
+	return WithoutEngine(cfg, id, log, watch)
 }
 
 // InsteadOfEngine returns the runtime that cells can be made with where no engine answers, and why: "" if one does, or if
@@ -93,12 +94,12 @@ func hasImages(ctx context.Context, cfg *config.Config) bool {
 	return err == nil && len(all) > 0
 }
 
-func withEngine(id string, log *slog.Logger) (Maker, error) {
-	driver, err := docker.New(docker.Options{Instance: id, Log: log})
+func withEngine(id string, log *slog.Logger, watch engineapi.Observer) (Maker, error) {
+	driver, err := docker.New(docker.Options{Instance: id, Log: log, Watch: watch})
 	if err != nil {
 		return Maker{}, &ConfigError{err}
 	}
-	store, err := imagesdocker.New(imagesdocker.Options{Remember: time.Minute})
+	store, err := imagesdocker.New(imagesdocker.Options{Remember: time.Minute, Watch: watch})
 	if err != nil {
 		return Maker{}, errors.Join(&ConfigError{err}, driver.Close())
 	}
@@ -106,13 +107,13 @@ func withEngine(id string, log *slog.Logger) (Maker, error) {
 }
 
 // WithoutEngine opens the driver oci, whose images are those of the data folder.
-func WithoutEngine(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
+func WithoutEngine(cfg *config.Config, id string, log *slog.Logger, watch engineapi.Observer) (Maker, error) {
 	store, err := Imported(cfg)
 	if err != nil {
 		return Maker{}, err
 	}
 	driver, err := oci.New(oci.Options{
-		Instance: id, DataDir: filepath.Join(cfg.DataDir, "oci"), RunDir: ociRunDir, Rootfs: store.Rootfs, Log: log,
+		Instance: id, DataDir: filepath.Join(cfg.DataDir, "oci"), RunDir: ociRunDir, Rootfs: store.Rootfs, Log: log, Watch: watch,
 	})
 	if err != nil {
 		return Maker{}, err
