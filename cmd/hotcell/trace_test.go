@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -107,5 +108,48 @@ func checkDoors(t *testing.T, spans []collector.Span, log string) {
 		if entry := map[string]any{}; !strings.HasPrefix(string(line), "hotcell: ") && json.Unmarshal(line, &entry) != nil {
 			t.Errorf("no JSON: %s", line)
 		}
+	}
+}
+
+// A collector that takes requests and answers none holds up no call, and the end of the daemon for a few seconds alone. What was
+// not told is counted in the log.
+func TestACollectorThatHangs(t *testing.T) {
+	held := make(chan struct{}, 1)
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case held <- struct{}{}:
+		default:
+		}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hangs.Close)
+	t.Setenv("DOCKER_HOST", "unix:///nowhere.sock")
+	b := newBench(t, nil)
+	b.app.open = open
+	b.env["HOTCELL__TELEMETRY__OTLP__ENDPOINT"] = hangs.URL
+	socket := filepath.Join(t.TempDir(), "s")
+	r := start(t, b, "serve", "--listen", "127.0.0.1:0", "--socket", socket, "--driver", "docker", "--data-dir", t.TempDir())
+	r.ready(t)
+	call := func(id string) {
+		t.Helper()
+		if got := talk(t, socket, `{"type":"skill/call/req","id":"`+id+`","name":"skill-catalog"}`); !strings.Contains(got, `"success":true`) {
+			t.Errorf("got %s", got)
+		}
+	}
+	call("first")
+	select {
+	case <-held: // the exporter waits, and does not see the end of it while the calls go on
+	case <-time.After(time.Minute):
+		t.Fatal("no span was exported")
+	}
+	for i := range 20 {
+		call(fmt.Sprint("c", i))
+	}
+	if code := r.stop(t); code != 0 {
+		t.Errorf("exit %d: %s", code, r.stderr.String())
+	}
+	if !strings.Contains(r.stderr.String(), "spans of traces were lost") {
+		t.Errorf("nothing is said of the loss: %s", r.stderr.String())
 	}
 }
