@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/testutil/collector"
 )
 
@@ -151,5 +154,18 @@ func TestACollectorThatHangs(t *testing.T) {
 	}
 	if !strings.Contains(r.stderr.String(), "spans of traces were lost") {
 		t.Errorf("nothing is said of the loss: %s", r.stderr.String())
+	}
+}
+
+// `hotcell run` belongs to the trace of whoever runs it.
+func TestRunIsPartOfATrace(t *testing.T) {
+	var got a2e.Trace
+	b := newBench(t, func(ctx context.Context, _ *a2e.CallRequest, _ fs.FS, _ a2e.EventWriter) *a2e.CallResponse {
+		got = a2e.TraceOf(ctx)
+		return &a2e.CallResponse{Data: &a2e.Result{Success: true}}
+	})
+	b.env["TRACEPARENT"], b.env["TRACESTATE"] = parentOf(1), "a=1"
+	if code := b.run("run", "probe"); code != 0 || got != (a2e.Trace{Parent: parentOf(1), State: "a=1"}) {
+		t.Errorf("exit %d, %+v: %s", code, got, b.err.String())
 	}
 }
