@@ -85,8 +85,11 @@ func (h *Host) pieces(ctx context.Context, who a2e.Caller, r *record, upto int) 
 		p.gap = p.gap || ev.Seq != p.next
 		p.next = ev.Seq + 1
 		p.take(tell.tell(ev))
-		if p.full {
+		switch {
+		case p.full:
 			return errEnough
+		case !leased(ctx).holds(p.bytes):
+			return &fault{kind: errBusy, message: "too many large tasks are being read already: try again later", task: r.id.task}
 		}
 		return nil
 	})
