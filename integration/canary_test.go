@@ -18,6 +18,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/store"
+	"github.com/hotcell/hotcell/internal/testutil/collector"
 )
 
 // canarySkill does with its keys what careless programs do: it prints them, puts them into URLs, headers and files, hands on
@@ -134,10 +135,11 @@ func TestCanary(t *testing.T) {
 	bin := binary(t)
 	dir, private := t.TempDir(), t.TempDir()
 	upstream := newProvider(t)
-	model, secret, callers := newCanary("the provider's key"), newCanary("the secret"), newCanary("the caller's key")
-	d := serveIn(t, dir, bin, "HOTCELL_CONFIG="+canaryConfig(t, private, upstream.URL, model, secret),
+	traces := collector.New(t)
+	model, secret, callers, header := newCanary("the provider's key"), newCanary("the secret"), newCanary("the caller's key"), newCanary("the collector's header")
+	d := serveIn(t, dir, bin, "HOTCELL_CONFIG="+canaryConfig(t, private, upstream.URL, traces.URL, model, secret, header),
 		"HOTCELL_SKILLS="+canaryFolder(t), "TMPDIR="+filepath.Join(private, "tmp"), "GOTRACEBACK=all")
-	canaries := []canary{model, secret, callers}
+	canaries := []canary{model, secret, callers, header}
 	for i, end := range []string{"succeed", "fail", "crash"} {
 		t.Run(end, func(t *testing.T) {
 			marker := "marker-" + rand.Text()
@@ -188,7 +190,12 @@ func TestCanary(t *testing.T) {
 	}
 	d.stop(t)
 	rest := &search{t: t, canaries: canaries}
-	rest.must("hotcell's log", d.stderr.Bytes(), "level=")
+	rest.must("hotcell's log", d.stderr.Bytes(), `"level":"DEBUG"`, `"trace_id":`)
+	spans, err := json.Marshal(traces.Spans())
+	if err != nil || traces.Headers()[0].Get("X-Key") != header.value {
+		t.Errorf("the collector was shown %v (%v)", traces.Headers(), err)
+	}
+	rest.must("the traces", spans, `"llm"`, `"teardown"`, "sandbox_crash")
 	rest.must("the audit", audited(t, filepath.Join(dir, "data", "hotcell.db")), "llm.request", "gpt-fine")
 	rest.folder("hotcell's folder", dir)
 	rest.folder("hotcell's temporary files", filepath.Join(private, "tmp"))
@@ -196,15 +203,17 @@ func TestCanary(t *testing.T) {
 }
 
 // canaryConfig writes the keys into files of their own, and a configuration that refers to them.
-func canaryConfig(t *testing.T, dir, url string, model, secret canary) string {
+func canaryConfig(t *testing.T, dir, url, traces string, model, secret, header canary) string {
 	t.Helper()
-	files := map[string]string{"model": model.value + "\n", "secret": secret.value + "\n"}
+	files := map[string]string{"model": model.value + "\n", "secret": secret.value + "\n", "header": header.value + "\n"}
 	files["hotcell.yaml"] = `
 llm:
   providers:
     - {name: canary, kind: openai, base_url: "` + url + `/v1", credential: "file:` + filepath.Join(dir, "model") + `", models: ["*"]}
 policy: {llm: {inject: [broker, file]}}
 secrets: {CANARY: "file:` + filepath.Join(dir, "secret") + `"}
+telemetry: {otlp: {endpoint: "` + traces + `", headers: {X-Key: "file:` + filepath.Join(dir, "header") + `"}}}
+log: {format: json, level: debug}
 `
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

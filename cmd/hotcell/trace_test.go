@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/testutil/collector"
 )
 
@@ -107,5 +111,61 @@ func checkDoors(t *testing.T, spans []collector.Span, log string) {
 		if entry := map[string]any{}; !strings.HasPrefix(string(line), "hotcell: ") && json.Unmarshal(line, &entry) != nil {
 			t.Errorf("no JSON: %s", line)
 		}
+	}
+}
+
+// A collector that takes requests and answers none holds up no call, and the end of the daemon for a few seconds alone. What was
+// not told is counted in the log.
+func TestACollectorThatHangs(t *testing.T) {
+	held := make(chan struct{}, 1)
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case held <- struct{}{}:
+		default:
+		}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hangs.Close)
+	t.Setenv("DOCKER_HOST", "unix:///nowhere.sock")
+	b := newBench(t, nil)
+	b.app.open = open
+	b.env["HOTCELL__TELEMETRY__OTLP__ENDPOINT"] = hangs.URL
+	socket := filepath.Join(t.TempDir(), "s")
+	r := start(t, b, "serve", "--listen", "127.0.0.1:0", "--socket", socket, "--driver", "docker", "--data-dir", t.TempDir())
+	r.ready(t)
+	call := func(id string) {
+		t.Helper()
+		if got := talk(t, socket, `{"type":"skill/call/req","id":"`+id+`","name":"skill-catalog"}`); !strings.Contains(got, `"success":true`) {
+			t.Errorf("got %s", got)
+		}
+	}
+	call("first")
+	select {
+	case <-held: // the exporter waits, and does not see the end of it while the calls go on
+	case <-time.After(time.Minute):
+		t.Fatal("no span was exported")
+	}
+	for i := range 20 {
+		call(fmt.Sprint("c", i))
+	}
+	if code := r.stop(t); code != 0 {
+		t.Errorf("exit %d: %s", code, r.stderr.String())
+	}
+	if !strings.Contains(r.stderr.String(), "spans of traces were lost") {
+		t.Errorf("nothing is said of the loss: %s", r.stderr.String())
+	}
+}
+
+// `hotcell run` belongs to the trace of whoever runs it.
+func TestRunIsPartOfATrace(t *testing.T) {
+	var got a2e.Trace
+	b := newBench(t, func(ctx context.Context, _ *a2e.CallRequest, _ fs.FS, _ a2e.EventWriter) *a2e.CallResponse {
+		got = a2e.TraceOf(ctx)
+		return &a2e.CallResponse{Data: &a2e.Result{Success: true}}
+	})
+	b.env["TRACEPARENT"], b.env["TRACESTATE"] = parentOf(1), "a=1"
+	if code := b.run("run", "probe"); code != 0 || got != (a2e.Trace{Parent: parentOf(1), State: "a=1"}) {
+		t.Errorf("exit %d, %+v: %s", code, got, b.err.String())
 	}
 }

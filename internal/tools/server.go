@@ -12,6 +12,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/trace"
 )
 
 // How long a server is waited for.
@@ -268,7 +271,7 @@ func (s *server) call(ctx context.Context, tool string, args map[string]any) (an
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, fmt.Errorf("no answer within %s", s.cfg.Timeout))
 	defer cancel()
-	res, err := session.CallTool(limited, &mcp.CallToolParams{Name: tool, Arguments: args})
+	res, err := session.CallTool(limited, &mcp.CallToolParams{Meta: placed(ctx), Name: tool, Arguments: args})
 	switch {
 	case err == nil:
 		return s.told(res)
@@ -284,4 +287,17 @@ func (s *server) call(ctx context.Context, tool string, args map[string]any) (an
 	s.log.WarnContext(ctx, "MCP server lost in the middle of a use", "tool", tool, "error", s.hide(scrub(err, append([]string{s.cfg.URL}, s.cfg.Command...), nil).Error()))
 	s.drop(session)
 	return nil, fmt.Errorf("the MCP server %q went away in the middle: what it did is not known", s.name)
+}
+
+// placed says in _meta which trace a use belongs to, where somebody keeps it: the server may go on with it.
+func placed(ctx context.Context) mcp.Meta {
+	at := trace.Of(ctx).Place()
+	if at.Parent == "" {
+		return nil
+	}
+	meta := mcp.Meta{a2e.KeyTraceParent: at.Parent}
+	if at.State != "" {
+		meta[a2e.KeyTraceState] = at.State
+	}
+	return meta
 }
