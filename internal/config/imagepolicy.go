@@ -22,10 +22,10 @@ func (p ImagePolicy) Check(ref string) error {
 	if ref == images.Builtin {
 		return nil
 	}
-	if p.RequireDigest && !pinned(ref) {
+	if p.RequireDigest && images.Digest(ref) == "" {
 		return &images.UnavailableError{Ref: ref, Why: "policy.images.require_digest: the reference has no @sha256: digest"}
 	}
-	registry, repository := split(ref)
+	registry, repository := images.Repository(ref)
 	for _, pattern := range p.Registries {
 		name := registry
 		if strings.Contains(pattern, "/") {
@@ -39,56 +39,6 @@ func (p ImagePolicy) Check(ref string) error {
 		return &images.UnavailableError{Ref: ref, Why: "policy.images.registries allows named images only"}
 	}
 	return &images.UnavailableError{Ref: ref, Why: fmt.Sprintf("policy.images.registries does not allow %s", repository)}
-}
-
-// pinned reports whether a reference ends in a digest, or is one.
-func pinned(ref string) bool {
-	if i := strings.LastIndexByte(ref, '@'); i >= 0 {
-		ref = ref[i+1:]
-	}
-	digest, ok := strings.CutPrefix(ref, "sha256:")
-	return ok && len(digest) == 64 && isHex(digest)
-}
-
-// isID reports whether an engine could take a reference for an image's id, whole or cut short.
-func isID(ref string) bool {
-	id := strings.TrimPrefix(ref, "sha256:")
-	return len(id) >= 12 && len(id) <= 64 && isHex(id)
-}
-
-func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
-
-// split returns a reference's registry, and registry and path together, as an engine reads them: without tag and
-// digest. Both are empty for an id, which names an image that no registry need know.
-func split(ref string) (registry, repository string) {
-	if isID(ref) {
-		return "", ""
-	}
-	name, _, _ := strings.Cut(ref, "@")
-	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
-		name = name[:i]
-	}
-	first, rest, found := strings.Cut(name, "/")
-	switch {
-	case !found:
-		return "docker.io", "docker.io/library/" + name
-	case first == "index.docker.io" || !isRegistry(first):
-		if first != "index.docker.io" {
-			rest = name
-		}
-		if !strings.Contains(rest, "/") {
-			rest = "library/" + rest
-		}
-		return "docker.io", "docker.io/" + rest
-	case first == "docker.io" && !strings.Contains(rest, "/"):
-		return first, "docker.io/library/" + rest
-	}
-	return first, name
-}
-
-// isRegistry tells a registry from a user's name, by the rule that engines have.
-func isRegistry(first string) bool {
-	return first == "localhost" || strings.ContainsAny(first, ".:") || strings.ToLower(first) != first
 }
 
 // matches compares without regard to case; * stands for any text.
