@@ -79,15 +79,20 @@ func (p platform) String() string { return p.os + "/" + p.arch }
 
 var _ images.Store = (*Store)(nil)
 
-// New makes a store. It reads the environment and checks the host's syntax, and connects with the first request.
-func New(opts Options) (*Store, error) {
-	host := opts.Host
+// Host is the address of the engine that "" stands for, or the one that is given.
+func Host(host string) string {
 	if host == "" {
 		host = os.Getenv(client.EnvOverrideHost)
 	}
 	if host == "" {
 		host = client.DefaultDockerHost
 	}
+	return host
+}
+
+// New makes a store. It reads the environment and checks the host's syntax, and connects with the first request.
+func New(opts Options) (*Store, error) {
+	host := Host(opts.Host)
 	cl, err := connect(host)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -11,7 +12,9 @@ import (
 type ImagePolicy struct {
 	// Registries are patterns in which * stands for any text: "ghcr.io", "*.example.org" for whole registries,
 	// "docker.io/hotcell/*" for repositories. An image that names no registry is docker.io's. None allows nothing.
-	Registries    []string
+	Registries []string
+	// Digests are what an image's content may be: digests of manifests as registries have them, or content ids; * is any.
+	Digests       []string
 	RequireDigest bool // only references that pin their content: name@sha256:..., or an engine's own sha256:...
 	Pull          images.PullPolicy
 }
@@ -39,6 +42,20 @@ func (p ImagePolicy) Check(ref string) error {
 		return &images.UnavailableError{Ref: ref, Why: "policy.images.registries allows named images only"}
 	}
 	return &images.UnavailableError{Ref: ref, Why: fmt.Sprintf("policy.images.registries does not allow %s", repository)}
+}
+
+// CheckContent is [ImagePolicy.Check] for what is known of an image once it was found.
+func (p ImagePolicy) CheckContent(img images.Image) error {
+	if img.Ref == images.Builtin {
+		return nil
+	}
+	digest := images.Digest(img.RepoDigest)
+	for _, d := range p.Digests {
+		if d == "*" || d == img.ID || d == digest {
+			return nil
+		}
+	}
+	return &images.UnavailableError{Ref: img.Ref, Why: "policy.images.digests does not allow " + cmp.Or(digest, img.ID)}
 }
 
 // matches compares without regard to case; * stands for any text.

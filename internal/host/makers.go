@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotcell/hotcell/images"
-	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/images/layout"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/sandbox"
@@ -34,8 +32,8 @@ const autoLimit = time.Second
 // Maker is what makes cells, and where their images come from.
 type Maker struct {
 	Driver      sandbox.Driver
-	Images      images.Store
-	CloseImages func() error // nil: nothing to close
+	Images      *Keeping
+	CloseImages func() error
 }
 
 // Makers opens the driver that the configuration names.
@@ -43,7 +41,7 @@ func Makers(ctx context.Context, cfg *config.Config, id string, log *slog.Logger
 	if cfg.Sandbox.Driver == DriverOCI {
 		return WithoutEngine(cfg, id, log)
 	}
-	m, err := withEngine(id, log)
+	m, err := withEngine(cfg, id, log)
 	if err != nil || cfg.Sandbox.Driver != DriverAuto {
 		return m, err
 	}
@@ -93,12 +91,12 @@ func hasImages(ctx context.Context, cfg *config.Config) bool {
 	return err == nil && len(all) > 0
 }
 
-func withEngine(id string, log *slog.Logger) (Maker, error) {
+func withEngine(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
 	driver, err := docker.New(docker.Options{Instance: id, Log: log})
 	if err != nil {
 		return Maker{}, &ConfigError{err}
 	}
-	store, err := imagesdocker.New(imagesdocker.Options{Remember: time.Minute})
+	store, err := EngineImages(cfg, time.Minute, log)
 	if err != nil {
 		return Maker{}, errors.Join(&ConfigError{err}, driver.Close())
 	}
@@ -107,7 +105,7 @@ func withEngine(id string, log *slog.Logger) (Maker, error) {
 
 // WithoutEngine opens the driver oci, whose images are those of the data folder.
 func WithoutEngine(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
-	store, err := Imported(cfg)
+	kept, store, err := OwnImages(cfg, log)
 	if err != nil {
 		return Maker{}, err
 	}
@@ -117,16 +115,18 @@ func WithoutEngine(cfg *config.Config, id string, log *slog.Logger) (Maker, erro
 	if err != nil {
 		return Maker{}, err
 	}
-	return Maker{Driver: driver, Images: store}, nil
+	return Maker{driver, kept, kept.Close}, nil
 }
 
-// Imported are the images of the data folder.
-func Imported(cfg *config.Config) (*layout.Store, error) {
+// Imported are the images of the data folder. None is pulled.
+func Imported(cfg *config.Config) (*layout.Store, error) { return openLayout(cfg, nil) }
+
+func openLayout(cfg *config.Config, remote *layout.Remote) (*layout.Store, error) {
 	dir, err := filepath.Abs(filepath.Join(cfg.DataDir, "images"))
 	if err != nil {
 		return nil, err
 	}
-	return layout.New(layout.Options{Dir: dir})
+	return layout.New(layout.Options{Dir: dir, Remote: remote})
 }
 
 // PlainEngine drops the category that adapters put behind an engine's failure: their own words say it better.
