@@ -36,6 +36,7 @@ type call struct {
 	done     chan struct{} // closed once answer stands
 
 	taking    *taking            // how the journal takes it
+	early     *relay.Relay       // says how a pull goes, before there is a cell: once there is one it is the cell's
 	deafen    context.CancelFunc // ends listener
 	delivered <-chan struct{}    // closed once the listener has every event; nil without a cell
 	taken     atomic.Int64       // events that the listener took

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 )
@@ -151,11 +152,17 @@ func PinOf(ref string, img Image, by string) (p Pin, ok bool) {
 	return p, p.check() == nil
 }
 
-// Pin makes ref stand for what is behind its tag now: on the engine, or with fetch in the registry. Calls get it from then on.
+// Pin makes a tag stand for what is behind it now, on the engine or with fetch in the registry, or for the content that a digest
+// behind the tag names. Calls get it from then on.
 func (k *Keeper) Pin(ctx context.Context, ref string, fetch bool) (Image, Pin, error) {
-	tag := Tag(ref)
-	if tag == "" || ref == Builtin {
-		return Image{}, Pin{}, fmt.Errorf("image %s: expected a name with a tag: a digest or an id pins itself", ref)
+	name, digest, _ := strings.Cut(ref, "@")
+	tag := Tag(name)
+	if tag == "" || name == Builtin || digest != "" && Digest(digest) != digest {
+		return Image{}, Pin{}, fmt.Errorf("image %.200q: expected NAME:TAG, or NAME:TAG@sha256:... with 64 hex digits", ref)
+	}
+	if digest != "" {
+		_, repository := Repository(name)
+		ref = repository + "@" + digest
 	}
 	pull, by := PullMissing, ByPin
 	if fetch {
@@ -168,13 +175,13 @@ func (k *Keeper) Pin(ctx context.Context, ref string, fetch bool) (Image, Pin, e
 	if err != nil {
 		return img, Pin{}, err
 	}
-	img.Ref = ref
+	img.Ref = name
 	if k.o.Allow != nil {
 		if err := k.o.Allow(img); err != nil {
 			return img, Pin{}, err
 		}
 	}
-	p, ok := PinOf(ref, img, by)
+	p, ok := PinOf(name, img, by)
 	if !ok {
 		return img, p, fmt.Errorf("image %s: its id %.80q is none that can be pinned", ref, img.ID)
 	}

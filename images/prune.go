@@ -105,11 +105,7 @@ func (k *Keeper) judge(ctx context.Context, depot Depot, have Stocked, v *Verdic
 // reason is why an image stays, "" where it need not.
 func reason(id string, e Entry, have Stocked, pins map[string]Pin, now time.Time, keep time.Duration) string {
 	for tag, p := range pins {
-		_, repository := Repository(tag)
-		if p.ID == id || p.Digest != "" && slices.ContainsFunc(have.Digests, func(d string) bool {
-			_, theirs := Repository(d)
-			return theirs == repository && Digest(d) == p.Digest
-		}) {
+		if p.ID == id || p.Digest != "" && has(have, tag, p.Digest) {
 			return "pinned: " + tag
 		}
 	}
