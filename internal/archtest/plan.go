@@ -42,7 +42,7 @@ func hotcell() plan {
 		folders: []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
 		floors:  floors(),
 		testOnly: map[string]bool{
-			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "sandbox/sandboxtest": true,
+			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "internal/testutil/registry": true, "sandbox/sandboxtest": true,
 		},
 		edges: map[string][]string{
 			"internal/control":        {"internal/a2e"},
@@ -81,6 +81,7 @@ func floors() map[string]int {
 		"internal/archtest":   floorWords,
 
 		"internal/testutil/engineproxy": floorWords,
+		"internal/testutil/registry":    floorWords,
 
 		"sandbox":                 floorContract,
 		"images":                  floorContract,
@@ -175,7 +176,7 @@ func dependencies() []dependency {
 		{"github.com/containerd/cgroups/v3", []string{"sandbox/cgroup"}, "one package makes and reads control groups, of both versions"},
 		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/cgroup", "sandbox/docker", "sandbox/fake", "sandbox/oci", "sandbox/sandboxtest", "sandbox/warm"},
 			"the contract carries a runtime spec: one package writes it, drivers read it"},
-		{"github.com/google/go-containerregistry", []string{"images/layout"}, "one package reads images that come without an engine"},
+		{"github.com/google/go-containerregistry", []string{"images/layout", "internal/testutil/registry"}, "one package reads images that come without an engine; one is a registry for tests"},
 		{"github.com/opencontainers/image-spec", []string{"sandbox/docker"}, "the engine client wants a platform in these words"},
 		{"github.com/moby/profiles/seccomp", []string{"policies/compile"},
 			"one package decides which system calls a cell may make"},
@@ -202,7 +203,7 @@ func dependencies() []dependency {
 		{"github.com/pressly/goose/v3", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/prometheus/client_golang", []string{"internal/metrics"}, "others report through small observer interfaces"},
 		{"golang.org/x/net", []string{"policies"}, "names of hosts are brought into one form in one place"},
-		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci", "images/docker"},
+		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
 		{"golang.org/x/sys", []string{"cmd/hotcell", "internal/a2ehost", "internal/install", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
 			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; cells without an " +
