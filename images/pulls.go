@@ -135,6 +135,17 @@ func (p *Pulls) leave(key string, f *flight, id int) {
 	})
 }
 
+// Waiting returns how many callers wait for pulls.
+func (p *Pulls) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, f := range p.flying {
+		n += f.waiters
+	}
+	return n
+}
+
 // Close ends all pulls and waits for that.
 func (p *Pulls) Close() {
 	p.mu.Lock()
