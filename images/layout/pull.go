@@ -132,7 +132,7 @@ func (s *Store) unpulled(ctx context.Context, ref string, err error) error {
 		why, again = bad.Error(), false
 	case strings.Contains(low, "no child with platform"):
 		why, again = "bad image: the registry has none for this machine's platform: "+why, false
-	case strings.Contains(low, "error verifying"), strings.Contains(low, "does not match requested digest"):
+	case strings.Contains(low, "error verifying"), strings.Contains(low, "does not match requested digest"), strings.Contains(low, "does not match expected size"):
 		why, again = "the registry's answer does not have the digest that it should have, and was refused: "+why, false
 	case errors.As(err, &answer):
 		code := answer.StatusCode
