@@ -36,11 +36,12 @@ type Ledger struct {
 	on   string
 	file record[entries]
 
-	mu     sync.Mutex
-	known  map[string]time.Time // when this process has noted each
-	looked time.Time            // when the file was read
-	noting bool
-	work   sync.WaitGroup
+	mu      sync.Mutex
+	known   map[string]time.Time // when this process has noted each
+	looked  time.Time            // when the file was read
+	noting  bool
+	loading bool
+	work    sync.WaitGroup
 }
 
 // OpenLedger returns the ledger of a file, which need not be there yet, for one store.
@@ -79,8 +80,14 @@ func (l *Ledger) Entries() (map[string]Entry, error) {
 func (l *Ledger) use(id string) (stale bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Since(l.looked) > noteAfter {
+	switch seen := time.Since(l.looked); {
+	case seen > 2*noteAfter:
+		l.mu.Unlock()
 		l.load()
+		l.mu.Lock()
+	case seen > noteAfter && !l.loading:
+		l.loading = true
+		l.work.Go(l.load)
 	}
 	at, ours := l.known[id]
 	age := time.Since(at)
@@ -102,10 +109,12 @@ func (l *Ledger) use(id string) (stale bool) {
 	return false
 }
 
-// load reads the file. Where that fails nothing is collected either. The caller holds the lock.
+// load reads the file. Where that fails nothing is collected either.
 func (l *Ledger) load() {
-	l.looked = time.Now()
 	all, _, err := l.file.read()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.looked, l.loading = time.Now(), false
 	if err != nil {
 		return
 	}

@@ -102,7 +102,9 @@ func (l *Lock) find(tag string) (located, bool, error) {
 	defer l.mu.Unlock()
 	switch {
 	case !l.read:
+		l.mu.Unlock()
 		l.load()
+		l.mu.Lock()
 	case !l.asking && time.Since(l.looked) > lockFresh:
 		l.asking = true
 		l.work.Go(l.refresh)
@@ -126,24 +128,20 @@ func (l *Lock) refresh() {
 		l.asking, l.looked = false, time.Now()
 	}
 	l.mu.Unlock()
-	if !changed {
-		return
+	if changed {
+		l.load()
 	}
-	all, state, err := l.file.read()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asking = false
-	l.take(all, state, err)
 }
 
-// load reads the file. The caller holds the lock.
-func (l *Lock) load() { l.take(l.file.read()) }
-
-func (l *Lock) take(all pins, state os.FileInfo, err error) {
+// load reads the file.
+func (l *Lock) load() {
+	all, state, err := l.file.read()
 	if err == nil {
 		err = all.check(l.file.path)
 	}
-	l.looked, l.failed = time.Now(), err
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asking, l.looked, l.failed = false, time.Now(), err
 	if err != nil {
 		return
 	}
@@ -240,8 +238,6 @@ func (l *Lock) change(ctx context.Context, edit func(*pins) (bool, error)) error
 		}
 		return edit(all)
 	})
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.load()
 	return err
 }
