@@ -77,6 +77,20 @@ func (k *Keeper) Resolve(ctx context.Context, ref string, pull PullPolicy) (Imag
 	return img, nil
 }
 
+// Forget makes the next caller who asks for ref look whether it is there.
+func (k *Keeper) Forget(ref string) {
+	f, ok := k.o.Store.(forgetful)
+	if !ok {
+		return
+	}
+	f.Forget(ref)
+	if tag := Tag(ref); tag != "" && k.o.Lock != nil {
+		if p, ok, err := k.o.Lock.find(tag); ok && err == nil {
+			f.Forget(p.target)
+		}
+	}
+}
+
 // blame makes an error about the content that a tag is pinned to one about the tag.
 func blame(ref, target string, pinned bool, err error) error {
 	var gone *UnavailableError

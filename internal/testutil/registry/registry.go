@@ -111,13 +111,25 @@ func (r *Registry) Login(user, password string) {
 // Image is an image with one layer that no other image has, of one file with noise of that many bytes.
 func Image(t testing.TB, arch string, size int) v1.Image {
 	t.Helper()
+	return ImageOf(t, arch, size, nil)
+}
+
+// ImageOf is [Image] with programs beside the noise.
+func ImageOf(t testing.TB, arch string, size int, programs map[string][]byte) v1.Image {
+	t.Helper()
 	noise := make([]byte, size+16)
 	_, _ = rand.Read(noise)
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	must(t, w.WriteHeader(&tar.Header{Name: "noise", Mode: 0o644, Size: int64(len(noise))}))
-	_, err := w.Write(noise)
-	must(t, err)
+	add := func(name string, mode int64, data []byte) {
+		must(t, w.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: int64(len(data))}))
+		_, err := w.Write(data)
+		must(t, err)
+	}
+	add("noise", 0o644, noise)
+	for name, program := range programs {
+		add(name, 0o755, program)
+	}
 	must(t, w.Close())
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil })
 	must(t, err)
