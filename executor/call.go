@@ -30,6 +30,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 		c.withdraw()
 		return nil, taken.earlier, taken.refused
 	}
+	c.unload()
 	answer := response(c, out.result, time.Since(began), out.fail)
 	if s.cfg.EmbedEvents {
 		embed(answer, c)
@@ -62,7 +63,10 @@ type outcome struct {
 // its undoing on the stack in the next line.
 func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) outcome {
 	found, fail := s.find(ctx, c.who, c.req.Name)
-	if fail != nil {
+	switch {
+	case fail != nil && ctx.Err() != nil: // which is why
+		return outcome{fail: cancelledBy(canceller(ctx))}
+	case fail != nil:
 		return outcome{fail: fail}
 	}
 	if found.host != nil {

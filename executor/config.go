@@ -51,6 +51,7 @@ type Config struct {
 	MaxCells     int           // cells at once; 0: twice the engine's processors, at least 4
 	MaxMemory    int64         // bytes reserved by cells at once; 0: 3/4 of the engine's memory
 	MaxQueue     int           // calls that wait; 0: 1024
+	Volumes      Volumes       // that stay while nobody uses them
 	QueueTimeout time.Duration // longest wait; 0: 30s
 	PullTimeout  time.Duration // longest image pull; 0: 5m
 	Patience     time.Duration // for a listener that takes no event, once its call has ended; 0: 1m
@@ -125,6 +126,7 @@ func (c *Config) fill() {
 	if c.AllowImage == nil {
 		c.AllowImage = func(string) error { return nil }
 	}
+	c.Volumes = c.Volumes.filled()
 	if c.MaxQueue == 0 {
 		c.MaxQueue = 1024
 	}

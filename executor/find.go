@@ -42,7 +42,9 @@ func (s *Supervisor) Discover(ctx context.Context, who a2e.Caller, req *a2e.Disc
 func (s *Supervisor) find(ctx context.Context, who a2e.Caller, name string) (found, *a2e.Error) {
 	view, err := s.cfg.Shelf.View(ctx, who)
 	if err != nil {
-		s.log.Error("the skills of a caller can't be read", "error", err)
+		if ctx.Err() == nil {
+			s.log.Error("the skills of a caller can't be read", "error", err)
+		}
 		return found{}, unshelved()
 	}
 	skill, near := view.Find(name)

@@ -41,7 +41,7 @@ type grants struct {
 func (s *Supervisor) grant(ctx context.Context, c *call, p *plan) (*grants, *a2e.Error) {
 	g := &grants{owner: map[string]service.Grant{}}
 	ask := service.Ask{
-		Call: c.id, Who: c.who, Skill: p.skill, Policy: p.policy, Override: c.override, Chain: service.Chain(ctx),
+		Call: c.id, Who: c.who, Skill: p.skill, Policy: p.policy, Override: c.override, Outer: service.OutermostOf(ctx), Chain: service.Chain(ctx),
 	}
 	for _, sv := range s.cfg.Services {
 		one, err := sv.Grant(ask)

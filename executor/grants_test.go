@@ -107,6 +107,25 @@ func (g tooled) Tool(ctx context.Context, ask *wall.Tool) *wall.ToolResult {
 	return g.desk.tool(ctx, ask)
 }
 
+// What services keep for a call is kept for all that are nested in it, and for no other.
+func TestNestedCallsHaveOneOutermost(t *testing.T) {
+	d := &desk{}
+	b := setUp(t, well, func(c *Config) { c.Services = []service.Service{d} })
+	for _, ctx := range []func() context.Context{
+		t.Context,
+		func() context.Context { return service.Nested(d.last(t).ctx, []string{"free"}) },
+		func() context.Context { return service.Nested(d.last(t).ctx, []string{"free", "free"}) },
+		t.Context,
+	} {
+		if answer, _ := b.ask(context.WithoutCancel(ctx()), req("free")); answer.Error != nil { // the one around has ended by now
+			t.Fatal(answer.Error)
+		}
+	}
+	if o := d.asks; len(o) != 4 || o[0].Outer == nil || o[1].Outer != o[0].Outer || o[2].Outer != o[0].Outer || o[3].Outer == o[0].Outer || o[3].Outer == nil {
+		t.Errorf("%+v", o)
+	}
+}
+
 func (d *desk) last(t *testing.T) *deskGrant {
 	t.Helper()
 	d.mu.Lock()

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,12 +112,14 @@ func (s *Supervisor) condemn(all []sandbox.Listed, now time.Time) (cells, rest [
 			box[l.Name] = l
 		}
 	}
+	unused := surplus(all, now, s.uses.of(all, now), s.cfg.Volumes)
 	for _, l := range all {
 		judged := l
 		if cell, ok := box[l.Name]; ok && l.Kind == "cgroup" && cell.Labels[sandbox.LabelInstance] == l.Labels[sandbox.LabelInstance] {
 			judged = cell // a cgroup shares the fate of the cell within it
 		}
 		j := garbage(judged, now, s.standing(judged, now, since))
+		j.garbage = cmp.Or(j.garbage, unused[l.ID])
 		switch {
 		case j.odd != "":
 			s.once(l, "something with hotcell's labels is not hotcell's, and is left alone", "because", j.odd)

@@ -164,6 +164,7 @@ type Listed struct {
 	ID      string
 	Kind    string // "cell", "fill", "volume", "cgroup"
 	Name    string
+	Tree    string // of a volume: the name of the tree that it holds; "": that is not known
 	State   string // the engine's word: created, running, exited, dead, removing
 	Labels  map[string]string
 	Created time.Time

@@ -37,6 +37,9 @@ type Spec struct {
 	// Key names all that decides what the cell runs and what it may do, and nothing of whose it is: specs with one key
 	// differ in name, labels and user id alone. "" is a cell that nobody may start ahead.
 	Key string `json:"-"`
+	// Line is whose what this is: of two specs of one line with different content the later one outdates the earlier, so that
+	// none of the earlier waits any longer. "": the skill's name is.
+	Line string `json:"-"`
 	// Again returns one more spec with this key, for a cell that may wait for its call as long as wait, and what gives
 	// back what that cell alone holds, such as its user id.
 	Again func(wait time.Duration) (spec *Spec, release func(), err error) `json:"-"`
@@ -49,10 +52,16 @@ type Image struct {
 	Volumes []string // the image's VOLUME paths; the spec masks each with a tmpfs mount
 }
 
+// The names of trees that hold skills, of which there are ever new ones.
+const (
+	TreeBundle = "bundle" // of a skill that is shipped
+	TreeCustom = "custom" // of a principal's own, which changes often
+)
+
 // Tree is a read-only file tree that appears in the cell at Target. Digest names its content: a driver that has filled a
 // volume with a digest need not read FS again. Files keep their permission bits, owned by root.
 type Tree struct {
-	Name   string // short word for people, [a-z0-9-]
+	Name   string // short word, [a-z0-9-]: TreeBundle, TreeCustom or another
 	Digest string // lower-case hex sha-256 over names, modes and contents
 	Target string
 	FS     fs.FS

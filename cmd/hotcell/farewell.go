@@ -45,11 +45,22 @@ func (f *farewell) watch(ctx context.Context, s supervisor, log *slog.Logger) (_
 		}
 		select {
 		case <-f.ended:
-			kill(s)
+			if !isClosed(done) {
+				kill(s)
+			}
 		case <-done:
 		}
 	})
 	return ctx, func() { close(done); watching.Wait(); cancel() }
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // orphaned waits for ctx's end, and reports true if the parent's came before.

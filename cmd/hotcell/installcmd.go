@@ -30,7 +30,7 @@ func (a *app) installCmds() []*cobra.Command {
 		Long: "Install a skill: a zip or tar.gz archive of its folder, or the folder itself. It becomes the current version of the skill\n" +
 			"of that name, and the newest ten are kept. All of it is checked before anything changes. A daemon with the same data\n" +
 			"folder serves it at once; calls in flight keep what they started with.",
-		Args: exactly("FILE"),
+		Args: exactly("FILE|DIR"),
 		RunE: func(c *cobra.Command, args []string) error { return a.installSkill(c.Context(), args[0], name, asJSON) },
 	}
 	add.Flags().StringVar(&name, "name", "", "`NAME` that the skill must have (default: whatever its SKILL.md says)")

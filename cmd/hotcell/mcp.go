@@ -43,7 +43,9 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 	if err != nil {
 		return err
 	}
-	host, err := newMCPHost(sys, log)
+	host, err := mcphost.New(mcphost.Options{
+		Handler: sys.supervisor, Catalog: sys.catalog, Control: sys.supervisor, Version: version(embedded).Version, Log: log,
+	})
 	if err != nil {
 		return errors.Join(err, sys.close())
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"syscall"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2ehost"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/front"
 	"github.com/hotcell/hotcell/internal/rest"
 )
 
@@ -26,10 +26,12 @@ func (a *app) serveCmd() *cobra.Command {
 	var socket, listen string
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "Run the daemon: A2E on a unix socket, HTTP with metrics",
-		Long: "Run the daemon: A2E on a unix socket, HTTP with metrics. SIGTERM and Ctrl-C stop it once the calls in flight\n" +
-			"have ended, at most a minute later; a second one kills them. SIGHUP changes nothing: skills are read again by\n" +
-			"themselves when they change, the configuration only at a restart.",
+		Short: "Run the daemon: REST, MCP, A2A and A2E over HTTP, A2E on a unix socket",
+		Long: "Run the daemon. Over HTTP it speaks REST (/v1, /api/v1, described at /docs and /openapi.json), MCP (/mcp), A2A (/a2a,\n" +
+			"with /.well-known/agent-card.json) and A2E (/session, /send, /stream), and has /metrics, /healthz and /readyz; on a\n" +
+			"unix socket it speaks A2E.\n\n" +
+			"SIGTERM and Ctrl-C stop it once the calls in flight have ended, at most a minute later; a second one kills them.\n" +
+			"SIGHUP changes nothing: skills are read again by themselves when they change, the configuration only at a restart.",
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			overrides := map[string]any{}
@@ -43,7 +45,7 @@ func (a *app) serveCmd() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&socket, "socket", "", "`PATH` of the unix socket (default: the configuration's socket)")
-	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` of HTTP, on loopback unless auth.mode is token (default: the configuration's listen)")
+	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` of HTTP, on loopback unless auth.mode is token or oidc (default: the configuration's listen)")
 	return c
 }
 
@@ -73,28 +75,8 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	if err != nil {
 		return err
 	}
-	remote, err := a2eOverHTTP(sys, cfg, log)
-	if err != nil {
-		return err
-	}
-	tools, err := mcpOverHTTP(sys, log)
-	if err != nil {
-		return err
-	}
-	tasks, err := a2aOverHTTP(sys, cfg, log)
-	if err != nil {
-		return err
-	}
-	web, err := net.Listen("tcp", cfg.Listen)
-	if err != nil {
-		return listenError(cfg.Listen, "--listen", err)
-	}
-	local, err := a2ehost.Listen(cfg.Socket, socketMode)
-	if err != nil {
-		return errors.Join(listenError(cfg.Socket, "--socket", err), web.Close())
-	}
-	handler := rest.New(rest.Options{
-		Control: sys.supervisor, Handler: sys.supervisor, Mounts: slices.Concat(a2eMounts(remote), tools.mounts(), tasks.mounts()), Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Log: log, Version: version(embedded).Version,
+	remote, err := front.New(front.Options{
+		Config: cfg, Supervisor: sys.supervisor, Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Version: version(embedded).Version, Log: log,
 		Reader: sys.catalog, Custom: sys.custom, Agents: sys.agents, Approvals: sys.approvals, Installer: sys.installer,
 		Ready: func(c context.Context) error {
 			if ctx.Err() != nil {
@@ -108,15 +90,24 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 			return sys.probe(c)
 		},
 	})
+	if err != nil {
+		return err
+	}
+	web, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return listenError(cfg.Listen, "--listen", err)
+	}
+	local, err := a2ehost.Listen(cfg.Socket, socketMode)
+	if err != nil {
+		return errors.Join(listenError(cfg.Socket, "--socket", err), web.Close())
+	}
 	warnOfExposure(cfg, log)
 	probeEngine(ctx, sys, log)
 	a.errs.line(fmt.Sprintf("hotcell: ready: http://%s and %s", web.Addr(), cfg.Socket))
 	return serveDoors(ctx, sys.supervisor, log,
-		func(ctx context.Context) error { return rest.Serve(ctx, web, handler, log) },
+		func(ctx context.Context) error { return rest.Serve(ctx, web, remote, log) },
 		func(ctx context.Context) error { return host.ServeSocket(ctx, local) },
-		remote.Serve,
-		tools.serve,
-		tasks.serve,
+		remote.Run,
 	)
 }
 

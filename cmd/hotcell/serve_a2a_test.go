@@ -15,7 +15,7 @@ import (
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/config"
-	"github.com/hotcell/hotcell/internal/rest"
+	"github.com/hotcell/hotcell/internal/front"
 )
 
 // shelfOfOne has one skill for everybody.
@@ -47,14 +47,14 @@ func a2aListener(t *testing.T, cfg *config.Config, who auth.Authenticator) *http
 	super := &fakeSupervisor{run: func(_ context.Context, req *a2e.CallRequest, _ fs.FS, _ a2e.EventWriter) *a2e.CallResponse {
 		return &a2e.CallResponse{ReqID: req.ID, Name: req.Name, Data: &a2e.Result{Success: true, Data: "probed"}}
 	}}
-	door, err := a2aOverHTTP(&system{supervisor: super, catalog: shelfOfOne{}, auth: who}, cfg, slog.New(slog.DiscardHandler))
+	web, err := front.New(front.Options{Config: cfg, Supervisor: super, Reader: shelfOfOne{}, Auth: who, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(rest.New(rest.Options{Control: super, Auth: who, Mounts: door.mounts()}))
+	srv := httptest.NewServer(web)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- door.serve(ctx) }()
+	go func() { ended <- web.Run(ctx) }()
 	t.Cleanup(func() {
 		srv.Close()
 		cancel()
@@ -132,7 +132,7 @@ func TestA2ASecurity(t *testing.T) {
 		config.AuthNone: {}, config.AuthToken: {Tokens: true}, config.AuthOIDC: {Tokens: true, Issuer: "https://i.example"},
 	} {
 		cfg := &config.Config{Auth: config.Auth{Mode: mode, OIDC: config.OIDC{Issuer: "https://i.example"}}}
-		if got := a2aSecurity(cfg); got != want {
+		if got := front.Security(cfg); got != want {
 			t.Errorf("%s: got %+v", mode, got)
 		}
 	}

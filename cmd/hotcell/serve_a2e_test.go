@@ -53,7 +53,7 @@ func TestServeA2EOverHTTP(t *testing.T) {
 			t.Errorf("%s: %s %s", name, resp.Status, text)
 		}
 	}
-	if resp, text := ask("POST", "/session", strings.Repeat(" ", longestHello+1), "Content-Type", "application/json"); resp.StatusCode != http.StatusRequestEntityTooLarge {
+	if resp, text := ask("POST", "/session", strings.Repeat(" ", 4<<10+1), "Content-Type", "application/json"); resp.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("a long hello: %s %s", resp.Status, text)
 	}
 	// A page in a browser would have to ask first, and learns that it may not.

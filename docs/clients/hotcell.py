@@ -31,6 +31,7 @@ import ipaddress
 import json
 import os
 import random
+import re
 import socket
 import ssl
 import tempfile
@@ -256,7 +257,8 @@ class Client:
     agent       the agent that calls; another one than a token is bound to is Unauthorized
     timeout     seconds for a request that is no call, and for a connection
     retries     how often a request is sent again whose connection was lost, or that the daemon put off. A call is sent again
-                under its own request id, so that it runs once; a request that was refused for good is never sent again
+                under its own request id: it gets the answer that it got, and runs again only where the lost connection had
+                cancelled it. A request that was refused for good is never sent again
     """
 
     def __init__(self, address: str = "http://127.0.0.1:8765", token: Optional[str] = None, *, agent: str = "", timeout: float = 30.0,
@@ -752,8 +754,8 @@ class _Lines:
     """The daemon's unix socket, which speaks A2E."""
 
     def __init__(self, path: str, token: Optional[str], agent: str) -> None:
-        if not path:
-            raise ValueError("address: expected http://HOST:PORT or the path of a unix socket")
+        if not path or re.fullmatch(r"[^/]*:[0-9]+/?", path):  # HOST:PORT alone is no socket's name
+            raise ValueError(f"address {path!r}: expected http://HOST:PORT or the path of a unix socket")
         self.path, self.token, self.agent = path, token, agent
 
     def open_session(self, timeout: float) -> _Session:

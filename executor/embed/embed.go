@@ -5,13 +5,13 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"net/http"
 	"os"
 	"sync"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/a2ehost"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/front"
 	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/mcphost"
 )
@@ -43,7 +43,7 @@ type Host struct {
 	stdio   *a2ehost.Host
 	socket  *a2ehost.Host
 	tools   *mcphost.Host
-	web     http.Handler
+	web     *front.Web
 	version string
 	log     *slog.Logger
 
@@ -68,38 +68,35 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{cfg: cfg, sys: sys, version: o.Version, log: o.Log}
-	beside, err := h.openDoors()
-	if err != nil {
+	if err := h.openDoors(); err != nil {
 		return nil, errors.Join(err, sys.Close())
 	}
 	own, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stop = stop
 	h.group.Go(func() { sys.Watch(own) })
 	h.group.Go(func() { sys.Supervisor.Tend(own) })
-	for _, serve := range beside {
-		h.group.Go(func() { _ = serve(own) }) // ends with the host
-	}
+	h.group.Go(func() { _ = h.web.Run(own) }) // ends with the host
 	return h, nil
 }
 
-// openDoors makes the doors, and returns what has to run as long as they are open.
-func (h *Host) openDoors() (beside []func(context.Context) error, err error) {
+// openDoors makes the doors.
+func (h *Host) openDoors() (err error) {
 	own := a2ehost.Options{Handler: h.sys.Supervisor, Door: "stdio", Version: h.version, ErrorsAs: h.cfg.A2E.Errors, Log: h.log}
 	if h.stdio, err = a2ehost.New(own); err != nil {
-		return nil, err
+		return err
 	}
 	own.Door, own.Auth = "socket", h.sys.Auth
 	if h.socket, err = a2ehost.New(own); err != nil {
-		return nil, err
+		return err
 	}
 	h.tools, err = mcphost.New(mcphost.Options{
 		Handler: h.sys.Supervisor, Catalog: h.sys.Catalog.Reader, Control: h.sys.Supervisor, Version: h.version, Log: h.log,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	h.web, beside, err = h.openWeb()
-	return beside, err
+	h.web, err = h.openWeb()
+	return err
 }
 
 // load reads the configuration. A host has nothing of the environment but where its user is at home.

@@ -29,6 +29,7 @@ def give(**result):
 	exitSkill   = lib + "print('no luck', file=sys.stderr)\nsys.exit(3)\n"
 	napSkill    = lib + "say(1, 'asleep')\ntime.sleep(600)\n"
 	greedySkill = "b = bytearray()\nwhile True: b += b'x' * (1 << 20)\n"
+	floodSkill  = lib + "while True: print('x' * 1000)\n"
 	dieSkill    = lib + "import signal\nos.kill(os.getpid(), signal.SIGSEGV)\n"
 	inputsSkill = lib + "found = {}\nfor at, _, names in os.walk('/workspace/in'):\n    for name in names:\n        path = os.path.join(at, name)\n" +
 		"        found[os.path.relpath(path, '/workspace/in')] = os.path.getsize(path)\ngive(success=True, data=found)\n"
@@ -59,6 +60,7 @@ func scripts() map[string]skill {
 		"nap":         {ready, napSkill},
 		"nap-briefly": {ready + "timeout_seconds: 1\n", napSkill},
 		"greedy":      {small, greedySkill},
+		"flood":       {"limits: {memory: 48Mi, output: 64Ki}\nrun: {prestart: true}\n", floodSkill},
 		"die":         {ready, dieSkill},
 		"files":       {ready, filesSkill},
 		"inputs":      {small, inputsSkill},

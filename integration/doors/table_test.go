@@ -66,6 +66,7 @@ func rows() []row {
 		{"schema_violation", call{Skill: "echo", Args: map[string]any{"text": 7}}, outcome{Code: "schema_violation"}},
 		{"skill_error", call{Skill: "fail"}, outcome{Code: "skill_error"}},
 		{"skill_error by exit", call{Skill: "exit"}, outcome{Code: "skill_error", Reason: "exit"}},
+		{"skill_error by flood", call{Skill: "flood"}, outcome{Code: "skill_error", Reason: "output_limit"}},
 		{"runtime_error", call{Skill: "nowhere", Args: text}, outcome{Code: "runtime_error", Reason: "image_unavailable"}},
 		{"timeout", call{Skill: "nap-briefly"}, outcome{Code: "timeout"}}, // on a busy machine it may not have said anything by then
 		{"out_of_memory", call{Skill: "greedy"}, outcome{Code: "out_of_memory"}},

@@ -213,18 +213,67 @@ func TestQuestionInAStream(t *testing.T) {
 		if diff := cmp.Diff([]a2a.TaskState{a2a.TaskStateSubmitted, a2a.TaskStateInputRequired}, states); diff != "" {
 			t.Error(diff)
 		}
-		id := all[0].TaskInfo().TaskID
-		n := 0
-		for ev, err := range c.SubscribeToTask(within(t), &a2a.SubscribeToTaskRequest{ID: id}) {
-			if task, ok := ev.(*a2a.Task); err != nil || !ok || task.Status.State != a2a.TaskStateInputRequired {
-				t.Errorf("got %+v, %v", ev, err)
+	})
+}
+
+// A stream of a task that asks goes on with its answer.
+func TestSubscribeToAQuestion(t *testing.T) {
+	both(t, func(t *testing.T, r *rig, c *a2aclient.Client) {
+		asked := sent(t, c, asks(""))
+		var got []string
+		for ev, err := range c.SubscribeToTask(within(t), &a2a.SubscribeToTaskRequest{ID: asked.ID}) {
+			if err != nil {
+				t.Fatal(err)
 			}
-			n++
+			if first, ok := ev.(*a2a.Task); ok {
+				got = append(got, "TASK "+string(first.Status.State))
+				for _, text := range []string{"what?", "events"} {
+					answer := asks("", a2a.NewTextPart(text))
+					answer.Message.TaskID = asked.ID
+					sent(t, c, answer)
+				}
+				continue
+			}
+			got = append(got, told(ev))
 		}
-		if n != 1 {
-			t.Errorf("got %d events", n)
+		want := []string{
+			"TASK TASK_STATE_INPUT_REQUIRED", "WORKING begun", "WORKING a line", "hello.txt Hello, ", "hello.txt + wor", "hello.txt + ld last",
+			"WORKING nearly there", "result last", "COMPLETED ",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		r.h.mu.Lock()
+		defer r.h.mu.Unlock()
+		if len(r.h.awaited) != 0 {
+			t.Errorf("%d are still waited for", len(r.h.awaited))
 		}
 	})
+}
+
+func TestSubscribeToAQuestionThatIsCancelled(t *testing.T) {
+	for name, entries := range map[string][]catalog.Entry{"hosted": {hosted(), entry("echo", anything), entry("sum", numbers)}, "own": {entry("echo", anything), entry("sum", numbers)}} {
+		t.Run(name, func(t *testing.T) {
+			c := open(t, newFake(entries...)).client(a2a.TransportProtocolJSONRPC, "")
+			asked := sent(t, c, asks(""))
+			last := ""
+			for ev, err := range c.SubscribeToTask(within(t), &a2a.SubscribeToTaskRequest{ID: asked.ID}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, ok := ev.(*a2a.Task); ok {
+					if _, err := c.CancelTask(within(t), &a2a.CancelTaskRequest{ID: asked.ID}); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				last = told(ev)
+			}
+			if !strings.HasPrefix(last, "CANCELED") {
+				t.Errorf("got %s", last)
+			}
+		})
+	}
 }
 
 func TestAnswersThatDoNotFit(t *testing.T) {
@@ -232,11 +281,12 @@ func TestAnswersThatDoNotFit(t *testing.T) {
 		asked := sent(t, c, asks(""))
 		vague := asks("", a2a.NewTextPart("the usual"))
 		vague.Message.TaskID = asked.ID
-		_, err := c.SendMessage(within(t), vague)
-		is(t, err, a2a.ErrInvalidParams)
+		if got := sent(t, c, vague); got.ID != asked.ID || got.Status.State != a2a.TaskStateInputRequired || len(got.History) != 2 {
+			t.Errorf("it should ask again: %+v", got)
+		}
 		other := asks("echo")
 		other.Message.TaskID, other.Message.ContextID = asked.ID, "another"
-		_, err = c.SendMessage(within(t), other)
+		_, err := c.SendMessage(within(t), other)
 		is(t, err, a2a.ErrInvalidParams)
 		r.state(c, asked.ID, a2a.TaskStateInputRequired)
 		same := asks("echo")

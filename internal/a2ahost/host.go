@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/control"
 )
@@ -58,15 +59,17 @@ type Host struct {
 	views  views
 	cards  cards
 	memory *memory
-	page   int // bytes of contents in a page of a list
+	bodies *auth.Shares // bytes of large requests
+	page   int          // bytes of contents in a page of a list
 
 	life  context.Context // ends with the door
 	end   context.CancelFunc
 	group sync.WaitGroup // one for each task in flight
 
-	mu     sync.Mutex
-	live   map[string]*task
-	closed bool
+	mu      sync.Mutex
+	live    map[string]*task
+	awaited map[string]*wait
+	closed  bool
 }
 
 // mostLive bounds the tasks in flight.
@@ -90,7 +93,8 @@ func New(o Options) (*Host, error) {
 		o.Patience = 10 * time.Second
 	}
 	h := &Host{
-		handler: o.Handler, control: o.Control, skills: o.Skills, log: o.Log, opts: o, memory: newMemory(), page: mostInList, live: map[string]*task{},
+		handler: o.Handler, control: o.Control, skills: o.Skills, log: o.Log, opts: o, memory: newMemory(), bodies: auth.NewShares(allBodies, allBodies/2), page: mostInList, live: map[string]*task{},
+		awaited: map[string]*wait{},
 	}
 	h.life, h.end = context.WithCancel(context.Background())
 	return h, nil

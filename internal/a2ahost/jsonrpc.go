@@ -152,7 +152,8 @@ func noPush() error {
 	return faultf(a2a.ErrPushNotificationNotSupported, "push notifications are not supported")
 }
 
-// streamRPC runs an operation that answers with a stream. Its errors are events too: clients read nothing else there.
+// streamRPC runs an operation that answers with a stream. What goes wrong before its first event is a plain answer, but for
+// the Go SDK, which reads events alone.
 func (h *Host) streamRPC(w http.ResponseWriter, r *http.Request, q *rpcRequest, who a2e.Caller) {
 	e := newEvents(w, q.answer)
 	err := h.stream(r.Context(), e, func(ctx context.Context) error {
@@ -172,7 +173,11 @@ func (h *Host) streamRPC(w http.ResponseWriter, r *http.Request, q *rpcRequest, 
 		}
 		return h.sendStreaming(ctx, who, &p, len(q.Params), e.emit)
 	})
-	if err != nil && !left(r, err) {
+	switch {
+	case err == nil || left(r, err):
+	case !e.open() && readerOf(r) != goSDK:
+		h.failRPC(w, r, q, err)
+	default:
 		_ = e.send(rpcAnswer{"2.0", q.ID, nil, h.fault(err, q.Method).rpc()}) // the client may have gone
 	}
 }

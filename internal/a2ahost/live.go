@@ -66,6 +66,10 @@ func (h *Host) begin(who a2e.Caller, id identity, question bool, skill string, d
 		return nil, nil, faultf(a2a.ErrUnsupportedOperation, "the task is at work and takes no further messages").of(id.task)
 	}
 	h.live[id.task] = t
+	if w := h.awaited[id.task]; w != nil && !question {
+		close(w.begun)
+		delete(h.awaited, id.task)
+	}
 	h.group.Go(func() {
 		defer cancel()
 		end := h.conclude(t, do(ctx, t))

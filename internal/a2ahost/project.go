@@ -72,7 +72,7 @@ func (r *record) status() a2a.TaskStatus {
 func (r *record) facts() map[string]any {
 	m := map[string]any{"skill": r.call.Skill}
 	if r.call.ID != "" {
-		m["call_id"] = r.call.ID
+		m["callId"] = r.call.ID
 	}
 	if r.call.Code != "" {
 		m["error_code"] = string(r.call.Code)
@@ -84,7 +84,7 @@ func (r *record) facts() map[string]any {
 		return m
 	}
 	if d := r.answer.Data; d != nil {
-		m["duration_ms"] = d.DurationMS
+		m["durationMs"] = d.DurationMS
 	}
 	if e := r.answer.Error; e != nil {
 		m["error_code"], m["retryable"] = string(e.Code), e.Retryable

@@ -7,11 +7,12 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// reader is who reads a card, as far as it matters for its form.
+// reader is who reads an answer, as far as it matters for its form.
 type reader string
 
-// goSDK reads the scopes of a security requirement as a list, and fails on the object that the specification has there. The
-// Go SDK, as of 2.4.0, calls itself by the name of Go's HTTP client.
+// goSDK, as of 2.4.0, reads the scopes of a security requirement as a list, and fails on the object that the specification has
+// there; and where it asked JSON-RPC for a stream it takes an answer that is none for an empty one. It calls itself by the name
+// of Go's HTTP client.
 const goSDK reader = "go "
 
 func readerOf(r *http.Request) reader {

@@ -61,14 +61,76 @@ type taskParams struct {
 	HistoryLength *int   `json:"historyLength"`
 }
 
+// The names of fields come in camel case, or as they are in the specification's proto file, which readers of its JSON take too.
+
+func (p *sendParams) UnmarshalJSON(b []byte) error {
+	type plain sendParams
+	return inCamelCase(b, (*plain)(p))
+}
+
+func (m *message) UnmarshalJSON(b []byte) error {
+	type plain message
+	return inCamelCase(b, (*plain)(m))
+}
+
+func (p *part) UnmarshalJSON(b []byte) error {
+	type plain part
+	return inCamelCase(b, (*plain)(p))
+}
+
+func (c *configuration) UnmarshalJSON(b []byte) error {
+	type plain configuration
+	return inCamelCase(b, (*plain)(c))
+}
+
+func (p *taskParams) UnmarshalJSON(b []byte) error {
+	type plain taskParams
+	return inCamelCase(b, (*plain)(p))
+}
+
+func (p *listParams) UnmarshalJSON(b []byte) error {
+	type plain listParams
+	return inCamelCase(b, (*plain)(p))
+}
+
+// inCamelCase decodes an object. It renames the fields of that object alone, and numbers stay as they are written.
+func inCamelCase(b []byte, v any) error {
+	var object map[string]json.RawMessage
+	if bytes.Contains(b, []byte("_")) && json.Unmarshal(b, &object) == nil {
+		renamed := false
+		for key, value := range object {
+			if camel := camelCase(key); camel != key && object[camel] == nil {
+				delete(object, key)
+				object[camel], renamed = value, true
+			}
+		}
+		if renamed {
+			b, _ = json.Marshal(object) // of JSON that was read
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	return d.Decode(v)
+}
+
+// camelCase turns history_length into historyLength.
+func camelCase(key string) string {
+	words := strings.Split(key, "_")
+	for i, w := range words[1:] {
+		if w == "" {
+			return key
+		}
+		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+	}
+	return strings.Join(words, "")
+}
+
 // decode reads parameters, which may be absent. Where they are not what they should be the fault names the field.
 func decode(raw []byte, v any) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = []byte("{}")
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	err := d.Decode(v)
+	err := json.Unmarshal(raw, v)
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):

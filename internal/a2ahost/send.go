@@ -37,9 +37,6 @@ func (h *Host) send(ctx context.Context, who a2e.Caller, p *sendParams, size int
 	if asked != nil {
 		id = *asked
 	}
-	if o.skill == nil && asked != nil {
-		return nil, nil, invalid("message", "it names no skill: %s lists those that there are", catalogue)
-	}
 	t, s, err := h.start(who, id, o, p, shelf)
 	if err == nil {
 		h.memory.note(who.Principal, id.task, p.Message, size)
@@ -79,7 +76,8 @@ func (h *Host) asked(ctx context.Context, who a2e.Caller, m *message) (*identity
 	return &r.id, nil
 }
 
-// start begins the task of an order. Without a skill it asks for one, with the list of them.
+// start begins the task of an order. Without a skill it asks for one, with the list of them; asked again, that is the answer
+// that it has already.
 func (h *Host) start(who a2e.Caller, id identity, o order, p *sendParams, s *shelf) (*task, *stream, error) {
 	question := o.skill == nil
 	if question {

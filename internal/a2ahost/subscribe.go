@@ -102,9 +102,17 @@ func (h *Host) watch(ctx context.Context, who a2e.Caller, r *record, emit func(a
 	if err == nil {
 		err = emit(r.task(p, h.memory.history(who.Principal, r.id), nil))
 	}
-	if err != nil || r.state() == a2a.TaskStateInputRequired {
+	if err != nil {
 		return err
 	}
+	if r.state() == a2a.TaskStateInputRequired {
+		return h.answered(ctx, who, r.id, emit)
+	}
+	return h.tail(ctx, who, r, p, emit)
+}
+
+// tail follows a task of another process from where what is known of it ends.
+func (h *Host) tail(ctx context.Context, who a2e.Caller, r *record, p *pieces, emit func(a2a.Event) error) (err error) {
 	tell, next := newTeller(r.id), p.next
 	for _, one := range p.order {
 		tell.begun[one.Name] = true
@@ -113,9 +121,11 @@ func (h *Host) watch(ctx context.Context, who a2e.Caller, r *record, emit func(a
 		if r, err = h.again(ctx, who, r); err != nil {
 			return err
 		}
-		events, err := h.own(who).Events(ctx, r.call.ID, next)
-		if err != nil {
-			return err
+		var events []a2e.Event
+		if r.call.ID != "" { // else it has no call, and its end is all there is
+			if events, err = h.own(who).Events(ctx, r.call.ID, next); err != nil {
+				return err
+			}
 		}
 		for _, ev := range events {
 			next = ev.Seq + 1
@@ -133,6 +143,70 @@ func (h *Host) watch(ctx context.Context, who a2e.Caller, r *record, emit func(a
 			}
 		}
 	}
+}
+
+// answered follows a question from when its client has answered it.
+func (h *Host) answered(ctx context.Context, who a2e.Caller, id identity, emit func(a2a.Event) error) error {
+	for {
+		begun, stop := h.awaits(id.task)
+		r, t, err := h.locate(ctx, who, id.task)
+		if err == nil && r.state() == a2a.TaskStateInputRequired && (t == nil || t.question) {
+			select {
+			case <-begun:
+			case <-ctx.Done():
+				err = ctx.Err()
+			case <-time.After(elsewhere):
+			}
+			r = nil
+		}
+		stop()
+		switch {
+		case err != nil:
+			return err
+		case r == nil:
+			continue
+		case t == nil:
+			return h.tail(ctx, who, r, &pieces{}, emit)
+		}
+		s, seq, open := t.join()
+		if !open {
+			continue
+		}
+		if r, err = h.again(ctx, who, r); err == nil && seq >= 0 {
+			tell := newTeller(id)
+			err = h.events(ctx, who, r, seq, func(ev *a2e.Event) error { return emit(tell.tell(ev)) })
+		}
+		if err != nil {
+			t.leave(s)
+			return err
+		}
+		return t.follow(ctx, s, emit)
+	}
+}
+
+// awaits returns a channel that is closed when a task is begun here. It is to be stopped.
+func (h *Host) awaits(task string) (begun <-chan struct{}, stop func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := h.awaited[task]
+	if w == nil {
+		w = &wait{begun: make(chan struct{})}
+		h.awaited[task] = w
+	}
+	w.listeners++
+	return w.begun, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if w.listeners--; w.listeners == 0 && h.awaited[task] == w {
+			delete(h.awaited, task)
+		}
+	}
+}
+
+// wait is for the beginning of a task.
+type wait struct {
+	begun     chan struct{}
+	listeners int
 }
 
 func emitAll(updates []a2a.Event, emit func(a2a.Event) error) error {

@@ -27,7 +27,7 @@ func TestSendWaitsForTheEnd(t *testing.T) {
 		if got := whole(task); got != "hello.txt=Hello, world result={\"n\":12345678901234567000}" {
 			t.Errorf("got %s", got)
 		}
-		if task.Metadata["skill"] != "events" || task.Metadata["call_id"] == "" || task.Metadata["duration_ms"] != 7.0 {
+		if task.Metadata["skill"] != "events" || task.Metadata["callId"] == "" || task.Metadata["durationMs"] != 7.0 {
 			t.Errorf("got metadata %v", task.Metadata)
 		}
 		var said []string

@@ -19,6 +19,7 @@ const (
 	lag         = 20 * time.Millisecond
 	mostLag     = 2 * time.Second // that the journal is behind
 	remotely    = 250 * time.Millisecond
+	elsewhere   = 5 * time.Second  // between looks whether another process has begun a task
 	cancelling  = 10 * time.Second // until a cancelled task has ended
 )
 
@@ -80,37 +81,55 @@ func (h *Host) shown(ctx context.Context, who a2e.Caller, id identity, question 
 // pieces reads what a task's skill said, up to an event, or as much as there is where that is -1.
 func (h *Host) pieces(ctx context.Context, who a2e.Caller, r *record, upto int) (*pieces, error) {
 	p, tell := &pieces{}, newTeller(r.id)
-	if r.call.ID == "" {
-		return p, nil
+	err := h.events(ctx, who, r, upto, func(ev *a2e.Event) error {
+		p.gap = p.gap || ev.Seq != p.next
+		p.next = ev.Seq + 1
+		p.take(tell.tell(ev))
+		if p.full {
+			return errEnough
+		}
+		return nil
+	})
+	p.gap = p.gap || upto >= p.next
+	if errors.Is(err, errEnough) {
+		err = nil
 	}
-	for patience := mostLag; !p.full; {
-		events, err := h.own(who).Events(ctx, r.call.ID, p.next)
+	return p, err
+}
+
+var errEnough = errors.New("no more events are wanted")
+
+// events hands on a task's events from the first to one, for which it waits a while, or all that there are where that is -1.
+func (h *Host) events(ctx context.Context, who a2e.Caller, r *record, upto int, take func(*a2e.Event) error) error {
+	if r.call.ID == "" {
+		return nil
+	}
+	next := 0
+	for patience := mostLag; ; {
+		events, err := h.own(who).Events(ctx, r.call.ID, next)
 		if err != nil && !errors.Is(err, control.ErrNotFound) {
-			return nil, err
+			return err
 		}
 		for _, ev := range events {
 			if upto >= 0 && ev.Seq > upto {
-				return p, nil
+				return nil
 			}
-			p.gap = p.gap || ev.Seq != p.next
-			p.next = ev.Seq + 1
-			p.take(tell.tell(&ev))
+			next = ev.Seq + 1
+			if err := take(&ev); err != nil {
+				return err
+			}
 		}
 		switch {
 		case len(events) > 0:
-		case p.next > upto:
-			return p, nil
-		case patience <= 0:
-			p.gap = true
-			return p, nil
+		case next > upto || patience <= 0:
+			return nil
 		default:
 			patience -= lag
 			if err := pause(ctx, lag); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return p, nil
 }
 
 // lately returns the last event of a call that ended a moment ago, for which the journal is worth waiting, else -1.

@@ -116,7 +116,7 @@ const mostSaid = 100
 func (p *pieces) take(update a2a.Event) {
 	switch u := update.(type) {
 	case *a2a.TaskStatusUpdateEvent:
-		if u.Status.Message != nil && !u.Status.State.Terminal() {
+		if u.Status.Message != nil && u.Status.State == a2a.TaskStateWorking {
 			p.said = append(p.said, u.Status.Message)
 			if len(p.said) > 2*mostSaid {
 				p.said = slices.Clone(p.said[mostSaid:])

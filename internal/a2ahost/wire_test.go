@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/testutil"
 )
 
@@ -177,6 +179,44 @@ func TestFaultsReachTheClient(t *testing.T) {
 		_, err = c.SendMessage(within(t), q)
 		is(t, err, a2a.ErrPushNotificationNotSupported)
 	})
+}
+
+// What goes wrong before a stream of JSON-RPC has begun is a plain answer, but for the Go client, which reads events alone.
+func TestStreamsThatDoNotBegin(t *testing.T) {
+	r := open(t, usual())
+	for _, body := range []string{rpcCall("SendStreamingMessage", `{}`), rpcCall("SubscribeToTask", `{"id":"x"}`)} {
+		got := r.raw("POST", "/a2a/rpc", body, "User-Agent", "node", "Accept", mediaSSE)
+		if !strings.HasPrefix(string(got.body), `{"jsonrpc":"2.0","id":1,"error":{"code":-32`) || got.header.Get("Content-Type") != mediaJSON {
+			t.Errorf("got %v %s", got.header, got.body)
+		}
+		got = r.raw("POST", "/a2a/rpc", body, "User-Agent", "Go-http-client/1.1", "Accept", mediaSSE)
+		if !strings.HasPrefix(string(got.body), `data: {"jsonrpc":"2.0","id":1,"error":{"code":-32`) || got.header.Get("Content-Type") != mediaSSE {
+			t.Errorf("got %v %s", got.header, got.body)
+		}
+	}
+}
+
+// Fields may have the names of the proto file.
+func TestNamesOfTheProtoFile(t *testing.T) {
+	r := open(t, usual())
+	got := r.rpc(rpcCall("SendMessage", `{"message":{"message_id":"m","context_id":"c d","role":"ROLE_USER","metadata":{"skill_id":"echo","my_key":1},`+
+		`"parts":[{"data":{"an_argument":1.50},"media_type":"application/json"}]},"configuration":{"history_length":1,"return_immediately":true}}`))
+	var answer struct {
+		Task struct{ ID, ContextID string }
+	}
+	if err := json.Unmarshal(got.Result, &answer); err != nil || answer.Task.ContextID != "c d" || !strings.Contains(string(got.Result), "SUBMITTED") {
+		t.Fatalf("got %s %+v", got.Result, got.Error)
+	}
+	c := r.client(a2a.TransportProtocolJSONRPC, "")
+	if task := r.state(c, a2a.TaskID(answer.Task.ID), a2a.TaskStateCompleted); whole(task) != `result={"an_argument":1.5}` {
+		t.Errorf("got %s", whole(task))
+	}
+	if got := r.rpc(rpcCall("GetTask", `{"id":"`+answer.Task.ID+`","history_length":0}`)); strings.Contains(string(got.Result), "history") {
+		t.Errorf("got %s", got.Result)
+	}
+	if got := r.rpc(rpcCall("ListTasks", `{"page_size":0}`)); got.Error == nil || fields(got.Error.Data)[0] != "pageSize" {
+		t.Errorf("got %+v", got)
+	}
 }
 
 func TestVersions(t *testing.T) {
@@ -493,4 +533,40 @@ func FuzzTaskID(f *testing.F) {
 			t.Errorf("%+v comes back as %+v", made, back)
 		}
 	})
+}
+
+// Large requests have a bounded room, of which each principal leaves some; small ones always get in.
+func TestRoomForLargeRequests(t *testing.T) {
+	h := open(t, usual()).h
+	take := func(principal string, n int64) (func(), bool) {
+		r := httptest.NewRequest(http.MethodPost, rpcPath, nil)
+		r.ContentLength = n
+		return h.room(r.WithContext(auth.NewContext(r.Context(), auth.Identity{Principal: principal})))
+	}
+	for range allBodies / maxBody / 2 {
+		if _, ok := take("greedy", -1); !ok {
+			t.Fatal("too little room")
+		}
+	}
+	if _, ok := take("greedy", ownBody+1); ok {
+		t.Error("one principal may take all of it")
+	}
+	if _, ok := take("greedy", ownBody); !ok {
+		t.Error("a small one finds no room")
+	}
+	done, ok := take("other", allBodies/2)
+	if !ok {
+		t.Fatal("another finds no room")
+	}
+	r := httptest.NewRequest(http.MethodPost, rpcPath, nil)
+	r.ContentLength = ownBody + 1
+	w := httptest.NewRecorder()
+	h.Operations().ServeHTTP(w, r)
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "too many large requests") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	done()
+	if _, ok := take("", 1<<20); !ok {
+		t.Error("what was given back is lost")
+	}
 }

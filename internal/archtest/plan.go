@@ -49,6 +49,7 @@ func hotcell() plan {
 			"internal/skills":         {"policies"},
 			"internal/skills/bundled": {"internal/skills"},
 			"executor":                {"executor/admission", "executor/relay"},
+			"internal/front":          {"internal/a2ehost", "internal/mcphost", "internal/a2ahost", "internal/rest"},
 			"internal/engine/agent":   {"internal/engine"},
 			"internal/engine/js":      {"internal/engine"},
 			"sandbox/docker":          {"sandbox/cgroup"},
@@ -77,6 +78,7 @@ func floors() map[string]int {
 		"internal/cleanup":    floorWords,
 		"internal/control":    floorWords,
 		"internal/fileset":    floorWords,
+		"internal/pattern":    floorWords,
 		"internal/testutil":   floorWords,
 		"internal/archtest":   floorWords,
 
@@ -134,6 +136,7 @@ func floors() map[string]int {
 		"internal/rest":    floorDoor,
 		"internal/mcphost": floorDoor,
 		"internal/a2ahost": floorDoor,
+		"internal/front":   floorDoor, // above the others, which it puts on one listener
 
 		"executor/embed": floorProgram,
 	}

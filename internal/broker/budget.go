@@ -19,6 +19,7 @@ const (
 type budget struct {
 	limits   llm.Limits
 	provider string
+	all      *budget // of the call and all that are nested in the same outermost one; nil: it is that
 
 	mu       sync.Mutex
 	requests int   // that generated something, or are about to
@@ -31,18 +32,40 @@ type budget struct {
 // hold is what is kept back for one request until it is known what it used.
 type hold struct {
 	budget  *budget
+	all     *hold // in the budget of all
 	price   llm.Price
 	counts  bool
 	in, out int64 // tokens
 	cost    llm.Money
 }
 
-// reserve holds back what a request may use, or says which part of the budget does not suffice.
+// reserve holds back what a request may use, or says which part of the budget does not suffice: the call's own, or that of all.
 func (b *budget) reserve(q *request, rt *route, price llm.Price, priced bool) (*hold, *refusal) {
+	h, refused := b.take(q, rt, defaultOutput, price, priced)
+	if refused != nil || b.all == nil {
+		return h, refused
+	}
+	if h.all, refused = b.all.take(q, rt, h.out, price, priced); refused != nil {
+		h.giveBack()
+		return nil, refused
+	}
+	return h, nil
+}
+
+// giveBack undoes take: nothing was sent.
+func (h *hold) giveBack() {
+	h.settle(usage{}, true)
+	h.budget.mu.Lock()
+	defer h.budget.mu.Unlock()
+	h.budget.tries--
+}
+
+// take is reserve in one budget. guess is the most that is held back for an answer that nobody bounded.
+func (b *budget) take(q *request, rt *route, guess int64, price llm.Price, priced bool) (*hold, *refusal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.tries >= 3*b.limits.Requests+extraTries {
-		return nil, forbid("requests", "the call has sent %d requests to %s, and no more are granted", b.tries, b.provider)
+		return nil, forbid("requests", "%s has sent %d requests to %s, and no more are granted", b.who(), b.tries, b.provider)
 	}
 	h := &hold{budget: b, price: price, counts: rt.generates}
 	if !rt.generates {
@@ -50,16 +73,16 @@ func (b *budget) reserve(q *request, rt *route, price llm.Price, priced bool) (*
 		return h, nil
 	}
 	if b.requests >= b.limits.Requests {
-		return nil, forbid("requests", "max_turns exceeded: the call may ask %s %d times", b.provider, b.limits.Requests)
+		return nil, forbid("requests", "max_turns exceeded: %s may ask %s %d times", b.who(), b.provider, b.limits.Requests)
 	}
 	h.in = min(int64(q.size)/bytesAToken, maxGuess)
 	left := b.limits.Tokens - b.tokens
 	h.out = q.output
 	if h.out == 0 && len(rt.outputs) > 0 {
-		h.out = max(0, min(defaultOutput, left-h.in))
+		h.out = max(0, min(guess, left-h.in))
 	}
 	if left <= 0 || h.in+h.out > left {
-		return nil, forbid("tokens", "the call has %d of its %d tokens of %s left, and the request may use %d", max(left, 0), b.limits.Tokens, b.provider, h.in+h.out)
+		return nil, forbid("tokens", "%s has %d of its %d tokens of %s left, and the request may use %d", b.who(), max(left, 0), b.limits.Tokens, b.provider, h.in+h.out)
 	}
 	if refused := b.afford(h, priced); refused != nil {
 		return nil, refused
@@ -69,6 +92,14 @@ func (b *budget) reserve(q *request, rt *route, price llm.Price, priced bool) (*
 	b.tokens += h.in + h.out
 	b.cost += h.cost
 	return h, nil
+}
+
+// who is the one whose budget it is: also that of all is called the call's, for it is the outermost one's.
+func (b *budget) who() string {
+	if b.all == nil {
+		return "the outermost call, with those within it,"
+	}
+	return "the call"
 }
 
 // afford holds back the money.
@@ -81,7 +112,7 @@ func (b *budget) afford(h *hold, priced bool) *refusal {
 	}
 	h.cost = cost(h.price, h.in, h.out)
 	if left := b.limits.Cost - b.cost; h.cost > left || left == 0 {
-		return forbid("cost", "the call has %s of %s left for %s, and the request may cost %s", max(left, 0), b.limits.Cost, b.provider, h.cost)
+		return forbid("cost", "%s has %s of %s left for %s, and the request may cost %s", b.who(), max(left, 0), b.limits.Cost, b.provider, h.cost)
 	}
 	return nil
 }
@@ -99,6 +130,9 @@ func cost(p llm.Price, in, out int64) llm.Money {
 
 // settle replaces what was held back by what was used. A request that the provider refused counts as a try alone.
 func (h *hold) settle(u usage, refused bool) {
+	if h.all != nil {
+		h.all.settle(u, refused)
+	}
 	b := h.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,6 +153,9 @@ func (h *hold) settle(u usage, refused bool) {
 
 // spend counts bytes of requests and answers, as far as there are any left, and returns how many that are.
 func (b *budget) spend(n int64) int64 {
+	if b.all != nil {
+		n = b.all.spend(n)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n = max(0, min(n, b.limits.Bytes-b.bytes))

@@ -156,6 +156,12 @@ func TestBytes(t *testing.T) {
 func TestBudgetAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := &budget{limits: llm.Limits{Requests: 5, Tokens: 10_000, Cost: 50_000}, provider: "p"}
+		b.all = &budget{limits: b.limits, provider: "p"} // of one call alone it is the same, always
+		defer func() {
+			if all := b.all; all.requests != b.requests || all.tries != b.tries || all.tokens != b.tokens || all.cost != b.cost {
+				t.Errorf("%+v, all: %+v", b, all)
+			}
+		}()
 		price := llm.Price{Input: 1_000_000, Output: 4_000_000}
 		rt := &routes(llm.OpenAI)[0]
 		var held []*hold

@@ -17,7 +17,7 @@ func TestTheDocumentedIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, tests := string(data), ""
-	for _, dir := range []string{".", "../config", "../secrets", "../tools", "../vault", "../../cmd/hotcell", "../../integration", "../../executor", "../store"} {
+	for _, dir := range []string{".", "../config", "../secrets", "../tools", "../skills", "../vault", "../../cmd/hotcell", "../../integration", "../../executor", "../store"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ type grant struct {
 	call   string
 	plan   *plan
 	budget *budget
-	slots  chan struct{} // requests at once
+	slots  chan struct{} // requests at once, of all calls that are nested in one
 	notes  notes
 
 	life context.Context // ends with the call
@@ -37,15 +37,29 @@ var (
 	_ service.Keeper = (*grant)(nil)
 )
 
+// shared is what a call and all that are nested in it have of a provider together: else a skill could multiply what an operator
+// grants by skills that it uses.
+type shared struct {
+	budget *budget
+	slots  chan struct{}
+}
+
+type sharedKey struct{ provider string }
+
+func newShared(u *upstream) *shared {
+	return &shared{&budget{limits: u.Limits, provider: u.Name}, make(chan struct{}, u.Limits.Concurrency)}
+}
+
 func newGrant(b *Broker, p *plan, ask service.Ask) *grant {
 	limits := p.to.Limits
 	if n := ask.Skill.MaxTurns; n > 0 {
 		limits.Requests = min(limits.Requests, n)
 	}
+	all, _ := ask.Outer.Keep(sharedKey{p.to.Name}, func() any { return newShared(p.to) }).(*shared)
 	g := &grant{
 		broker: b, call: ask.Call, plan: p,
-		budget: &budget{limits: limits, provider: p.to.Name},
-		slots:  make(chan struct{}, limits.Concurrency),
+		budget: &budget{limits: limits, provider: p.to.Name, all: all.budget},
+		slots:  all.slots,
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	return g

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/llm"
+	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/policies"
 )
 
@@ -23,7 +24,7 @@ func providerWord(name string) string {
 }
 
 // approve refuses an override that the skill may not be called with, also where the skill uses no model.
-func (b *Broker) approve(skill string, o *a2e.LLMConfig) error {
+func (b *Broker) approve(skill *skills.Skill, o *a2e.LLMConfig) error {
 	if o == nil {
 		return nil
 	}
@@ -31,8 +32,8 @@ func (b *Broker) approve(skill string, o *a2e.LLMConfig) error {
 	if u == nil {
 		return unauthorized("llm_override: %s is not approved by the operator", providerWord(o.ProviderName))
 	}
-	if !u.Serves(skill) {
-		return unauthorized("llm_override: provider %s is not for skill %s; the operator can add it to the provider's skills in llm.providers", u.Name, skill)
+	if !skill.In(u.Skills) {
+		return unauthorized("llm_override: provider %s is not for skill %s; the operator can add %s to the provider's skills in llm.providers", u.Name, skill.Name, skill.Scoped())
 	}
 	if _, err := callersKey(o.ProviderCredentials); err != nil {
 		return err

@@ -9,7 +9,9 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/llm"
+	"github.com/hotcell/hotcell/internal/pattern"
 	"github.com/hotcell/hotcell/internal/service"
+	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/policies"
 )
 
@@ -28,14 +30,14 @@ type plan struct {
 
 // Grant implements [service.Service].
 func (b *Broker) Grant(ask service.Ask) (service.Grant, error) {
-	if err := b.approve(ask.Skill.Name, ask.Override); err != nil {
+	if err := b.approve(ask.Skill, ask.Override); err != nil {
 		return nil, err
 	}
 	wish, err := wished(ask)
 	if wish == nil || err != nil {
 		return nil, err
 	}
-	p, err := b.plan(ask.Skill.Name, wish, ask.Override)
+	p, err := b.plan(ask.Skill, wish, ask.Override)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func unsupported(format string, args ...any) *a2e.Error {
 }
 
 // plan decides which provider and which models.
-func (b *Broker) plan(skill string, wish *policies.LLM, override *a2e.LLMConfig) (*plan, error) {
+func (b *Broker) plan(skill *skills.Skill, wish *policies.LLM, override *a2e.LLMConfig) (*plan, error) {
 	if override != nil {
 		return b.overridden(wish, override)
 	}
@@ -98,7 +100,7 @@ func (p *plan) restrict(model string) {
 	p.only, p.model = model, model
 	if model == "" || strings.Contains(model, "*") {
 		p.model = p.to.Model
-		if model != "" && !llm.Match(model, p.model) {
+		if model != "" && !pattern.Match(model, p.model) {
 			p.model = ""
 		}
 	}
@@ -106,19 +108,19 @@ func (p *plan) restrict(model string) {
 
 // allows reports whether the call may use a model.
 func (p *plan) allows(model string) bool {
-	return p.to.Allows(model) && (p.only == "" || llm.Match(p.only, model))
+	return p.to.Allows(model) && (p.only == "" || pattern.Match(p.only, model))
 }
 
 // choose finds a provider by its name, or the first that is available to the skill.
-func (b *Broker) choose(skill, name string) (*upstream, error) {
+func (b *Broker) choose(skill *skills.Skill, name string) (*upstream, error) {
 	if name != "" {
 		u := b.named(name)
 		if u == nil {
 			return nil, unsupported("there is no model provider %q: llm.providers of the configuration has %s", clip(name), b.names())
 		}
-		if !u.Serves(skill) {
+		if !skill.In(u.Skills) {
 			return nil, unsupported("model provider %s is not for skill %s: llm.providers of the configuration says which skills it is for; "+
-				"the operator can add %s to its skills there", u.Name, skill, skill)
+				"the operator can add %s to its skills there", u.Name, skill.Name, skill.Scoped())
 		}
 		if _, err := b.operators(u)(); err != nil {
 			return nil, notAvailable(u, err)
@@ -127,8 +129,8 @@ func (b *Broker) choose(skill, name string) (*upstream, error) {
 	}
 	var missing []string
 	for _, u := range b.providers {
-		if !u.Serves(skill) {
-			missing = append(missing, fmt.Sprintf("%s: it is not for skill %s; the operator can add it to the provider's skills in llm.providers", u.Name, skill))
+		if !skill.In(u.Skills) {
+			missing = append(missing, fmt.Sprintf("%s: it is not for skill %s; the operator can add %s to the provider's skills in llm.providers", u.Name, skill.Name, skill.Scoped()))
 			continue
 		}
 		_, err := b.operators(u)()

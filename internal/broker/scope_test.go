@@ -17,6 +17,7 @@ func TestWhichSkillMayUseWhichProvider(t *testing.T) {
 		{Name: "costly", Kind: llm.OpenAI, Credential: "env:A", Model: "big", Skills: []string{"report-*", "audit"}},
 		{Name: "gone", Kind: llm.OpenAI, Credential: "env:B", Model: "big"},
 		{Name: "cheap", Kind: llm.OpenAI, Credential: "env:C", Model: "small", Skills: []string{"*-1"}},
+		{Name: "theirs", Kind: llm.OpenAI, Credential: "env:C", Model: "small", Skills: []string{"custom:bob/*"}},
 		{Name: "nobody", Kind: llm.OpenAI, Credential: "env:C", Model: "small", Skills: []string{}},
 	}})
 	if err != nil {
@@ -33,8 +34,13 @@ func TestWhichSkillMayUseWhichProvider(t *testing.T) {
 		"the first":                {"report-1", "", nil, "costly", "", ""},
 		"the first that serves it": {"draft-1", "", nil, "cheap", "", ""},
 		"by name":                  {"audit", "costly", nil, "costly", "", ""},
+		"custom":                   {"bob/draft", "", nil, "theirs", "", ""},
+		"another's custom": {"ann/draft", "theirs", nil, "", unsupported, "provider theirs is not for skill draft: llm.providers of the configuration says " +
+			"which skills it is for; the operator can add custom:ann/draft to its skills there"},
+		"a custom one's name opens nothing": {"bob/audit", "costly", nil, "", unsupported, "provider costly is not for skill audit"},
+		"nor with an override":              {"bob/audit", "", &a2e.LLMConfig{ProviderName: "costly"}, "", unauthorized, "provider costly is not for skill audit"},
 		"none serves it": {"draft", "", nil, "", unsupported,
-			"no provider is available (costly: it is not for skill draft; the operator can add it to the provider's skills in llm.providers; gone: env:B: there is no such variable"},
+			"no provider is available (costly: it is not for skill draft; the operator can add draft to the provider's skills in llm.providers; gone: env:B: there is no such variable"},
 		"named, not for it": {"draft-1", "costly", nil, "", unsupported,
 			"model provider costly is not for skill draft-1: llm.providers of the configuration says which skills it is for; the operator can add draft-1 to its skills there"},
 		"for nobody":           {"report-1", "nobody", nil, "", unsupported, "model provider nobody is not for skill report-1"},
@@ -48,6 +54,9 @@ func TestWhichSkillMayUseWhichProvider(t *testing.T) {
 			ask := askFor(policies.LLM{Provider: tt.wish})
 			ask.Skill.Name, ask.Skill.Run.Kind, ask.Override = tt.skill, kind, tt.override
 			ask.Chain = []string{"audit"} // the skill around it has no say
+			if whose, name, ok := strings.Cut(tt.skill, "/"); ok {
+				ask.Skill.Name, ask.Skill.Owner = name, &skills.Owner{Name: whose}
+			}
 			g, err := b.Grant(ask)
 			if tt.code != "" {
 				if g != nil || code(err) != tt.code || !strings.Contains(err.Error(), tt.message) || strings.Contains(err.Error(), callersOwn) {
@@ -63,6 +72,30 @@ func TestWhichSkillMayUseWhichProvider(t *testing.T) {
 			if g.Lease(&l); l.Model.Provider != tt.provider {
 				t.Errorf("%s, %s: got %+v", name, kind, l.Model)
 			}
+			g.Revoke()
+		}
+	}
+}
+
+// A provider of which nothing is said serves all skills, the custom ones too; one that is for * serves the shipped ones.
+func TestCustomSkillsAndProvidersForAll(t *testing.T) {
+	for _, tt := range []struct {
+		skills  []string
+		refused string
+	}{{nil, ""}, {[]string{"*", "custom:*"}, ""}, {[]string{"*"}, "not for skill mine"}, {[]string{"mine"}, "not for skill mine"}} {
+		b, err := New(Options{Credentials: keys{"env:A": "first-key-1"}, Providers: []llm.Provider{
+			{Name: "a", Kind: llm.OpenAI, Credential: "env:A", Model: "m", Skills: tt.skills},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := askFor(policies.LLM{})
+		ask.Skill.Name, ask.Skill.Source, ask.Skill.Owner = "mine", skills.SourceUser, &skills.Owner{Name: "bob"}
+		g, err := b.Grant(ask)
+		if (err == nil) != (tt.refused == "") || err != nil && !strings.Contains(err.Error(), tt.refused) {
+			t.Errorf("%q: %v", tt.skills, err)
+		}
+		if g != nil {
 			g.Revoke()
 		}
 	}

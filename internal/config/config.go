@@ -144,6 +144,6 @@ func Default(root bool, home, runtimeDir string) *Config {
 func defaultProvider() llm.Provider {
 	return llm.Provider{
 		Name: "openai", Kind: llm.OpenAI, BaseURL: "https://api.openai.com/v1", Credential: "env:OPENAI_API_KEY",
-		Models: []string{"*"}, Model: "gpt-4o-mini", Skills: []string{"*"},
+		Models: []string{"*"}, Model: "gpt-4o-mini", Skills: llm.AllSkills(),
 	}
 }

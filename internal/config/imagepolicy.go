@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/pattern"
 )
 
 // ImagePolicy says which images may be used at all.
@@ -29,12 +30,12 @@ func (p ImagePolicy) Check(ref string) error {
 		return &images.UnavailableError{Ref: ref, Why: "policy.images.require_digest: the reference has no @sha256: digest"}
 	}
 	registry, repository := images.Repository(ref)
-	for _, pattern := range p.Registries {
+	for _, wish := range p.Registries {
 		name := registry
-		if strings.Contains(pattern, "/") {
+		if strings.Contains(wish, "/") {
 			name = repository
 		}
-		if matches(pattern, name) {
+		if matches(wish, name) {
 			return nil
 		}
 	}
@@ -58,24 +59,5 @@ func (p ImagePolicy) CheckContent(img images.Image) error {
 	return &images.UnavailableError{Ref: img.Ref, Why: "policy.images.digests does not allow " + cmp.Or(digest, img.ID)}
 }
 
-// matches compares without regard to case; * stands for any text.
-func matches(pattern, name string) bool {
-	parts := strings.Split(strings.ToLower(pattern), "*")
-	name = strings.ToLower(name)
-	last := len(parts) - 1
-	if last == 0 {
-		return name == parts[0]
-	}
-	if !strings.HasPrefix(name, parts[0]) {
-		return false
-	}
-	name = name[len(parts[0]):]
-	for _, part := range parts[1:last] {
-		_, after, found := strings.Cut(name, part)
-		if !found {
-			return false
-		}
-		name = after
-	}
-	return strings.HasSuffix(name, parts[last])
-}
+// matches compares without regard to case.
+func matches(p, name string) bool { return pattern.Match(strings.ToLower(p), strings.ToLower(name)) }

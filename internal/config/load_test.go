@@ -62,7 +62,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		A2E:     A2E{Errors: "resp", EmbedEvents: true, SessionIdle: Age(10 * time.Minute)},
 		LLM: LLM{Providers: []llm.Provider{{
 			Name: "openai", Kind: "openai", BaseURL: "https://api.openai.com/v1", Credential: "env:OPENAI_API_KEY",
-			Models: []string{"*"}, Model: "gpt-4o-mini", Skills: []string{"*"},
+			Models: []string{"*"}, Model: "gpt-4o-mini", Skills: []string{"*", "custom:*"},
 		}}, BaseURLs: []string{}},
 		Secrets: Secrets{},
 		Hosts:   []string{},

@@ -9,7 +9,7 @@ import (
 func TestWhichSkillsIsChecked(t *testing.T) {
 	const provider = "llm:\n  providers:\n    - name: a\n      kind: openai\n      credential: \"env:A\"\n      skills: "
 	const server = "tools:\n  mcp:\n    x:\n      command: [a]\n      skills: "
-	const names, pair = "expected names of skills, such as [report-*], where * stands for any text, not ", "expected SKILL:NAME, such as deploy:GITHUB_TOKEN"
+	const names, pair = "expected names of skills, such as [report-*], where * stands for any text, or custom:NAME or custom:PRINCIPAL/NAME for custom skills, not ", "expected SKILL:NAME, such as deploy:GITHUB_TOKEN"
 	for name, tt := range map[string]struct{ file, want string }{
 		"provider":         {provider + "[Report]", "hotcell.yaml:6:15: llm.providers[0].skills: " + names + `"Report"`},
 		"no list":          {provider + "report", "hotcell.yaml:6:15: llm.providers[0].skills: expected a list, not text"},
@@ -17,6 +17,8 @@ func TestWhichSkillsIsChecked(t *testing.T) {
 		"an empty one":     {provider + "['']", "llm.providers[0].skills: an entry is empty"},
 		"too long":         {provider + "[" + strings.Repeat("a", 65) + "]", "llm.providers[0].skills: " + names},
 		"server":           {server + "[a/b]", "hotcell.yaml:5:15: tools.mcp.x.skills: " + names + `"a/b"`},
+		"no principal":     {server + "[\"custom:a b/x\"]", "tools.mcp.x.skills: " + names + `"custom:a b/x"`},
+		"another source":   {server + "[\"core:x\"]", "tools.mcp.x.skills: " + names + `"core:x"`},
 		"secrets":          {"policy: {secrets: [TOKEN]}", "hotcell.yaml:1:19: policy.secrets[0]: " + pair},
 		"second":           {"policy: {secrets: ['*:*', 'a:']}", "hotcell.yaml:1:19: policy.secrets[1]: " + pair},
 		"no skill":         {"policy: {secrets: [':TOKEN']}", "policy.secrets[0]: " + pair},
@@ -38,6 +40,7 @@ func TestWhichSkillsIsChecked(t *testing.T) {
 func TestWhichSkillsIsRead(t *testing.T) {
 	for text, want := range map[string][]string{
 		"[]": {}, "[deploy:GITHUB_TOKEN]": {"deploy:GITHUB_TOKEN"}, "['*:*']": {"*:*"}, "['a-*:*_KEY', b:C]": {"a-*:*_KEY", "b:C"},
+		"['custom:*:*', 'custom:group:team/deploy:TOKEN']":    {"custom:*:*", "custom:group:team/deploy:TOKEN"},
 		"\n    - deploy:GITHUB_TOKEN\n    - \"report-*:*\"\n": {"deploy:GITHUB_TOKEN", "report-*:*"},
 	} {
 		c, _, err := Load(host{files: map[string]string{"hotcell.yaml": "policy:\n  secrets: " + text}}.options())
@@ -51,7 +54,7 @@ func TestWhichSkillsIsRead(t *testing.T) {
 	}
 	// no skill at all is something else than nothing said
 	const file = "llm: {providers: [{name: a, kind: openai, credential: 'env:A', skills: []}, {name: b, kind: openai, credential: 'env:A'}]}\n" +
-		"tools: {mcp: {x: {command: [a], skills: []}, y: {command: [a], skills: [a, b-*]}}}\n"
+		"tools: {mcp: {x: {command: [a], skills: []}, y: {command: [a], skills: [a, b-*, 'custom:oidc:ann@example.org/c']}}}\n"
 	c, _, err = Load(host{files: map[string]string{"hotcell.yaml": file}}.options())
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +62,7 @@ func TestWhichSkillsIsRead(t *testing.T) {
 	if p := c.LLM.Providers; p[0].Skills == nil || len(p[0].Skills) != 0 || p[1].Skills != nil {
 		t.Errorf("providers %+v", p)
 	}
-	if m := c.Tools.MCP; m["x"].Skills == nil || len(m["x"].Skills) != 0 || !slices.Equal(m["y"].Skills, []string{"a", "b-*"}) {
+	if m := c.Tools.MCP; m["x"].Skills == nil || len(m["x"].Skills) != 0 || !slices.Equal(m["y"].Skills, []string{"a", "b-*", "custom:oidc:ann@example.org/c"}) {
 		t.Errorf("servers %+v", m)
 	}
 }

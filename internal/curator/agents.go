@@ -23,7 +23,8 @@ type AgentStore interface {
 	Agent(ctx context.Context, id int64) (catalog.AgentRecord, error)
 	// AddAgent fails with [catalog.ErrFull] and [catalog.ErrTaken], the others with [catalog.ErrNone] and [catalog.ErrStale].
 	AddAgent(ctx context.Context, by catalog.Owner, r catalog.AgentRecord, most int) (catalog.AgentRecord, error)
-	ChangeAgent(ctx context.Context, id, match int64, change func(*catalog.AgentRecord) (changed bool)) (catalog.AgentRecord, error)
+	// ChangeAgent tells change what the agent inherits where it has no list of its own; an error of change is the answer.
+	ChangeAgent(ctx context.Context, id, match int64, change func(r *catalog.AgentRecord, inherited *[]string) (changed bool, err error)) (catalog.AgentRecord, error)
 	// DropAgent fails with [catalog.ErrInUse], too.
 	DropAgent(ctx context.Context, id, match int64, owner catalog.Owner) error
 	SetAgentDefault(ctx context.Context, principal, match int64, allowed *[]string) (int64, error)

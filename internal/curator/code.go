@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/catalog"
+	"github.com/hotcell/hotcell/internal/pattern"
 )
 
 // codeFile returns the first file by which a skill runs code of its own, or "".
@@ -23,46 +24,12 @@ func isCode(name string) bool {
 		strings.HasPrefix(name, "main.") && !strings.Contains(name, "/")
 }
 
-// groupPrefix is how a pattern names a group.
-const groupPrefix = "group:"
-
 // mayCode reports whether the operator lets a principal's skills carry code.
 func (c *Curator) mayCode(o catalog.Owner) bool {
-	return slices.ContainsFunc(c.code, func(pattern string) bool { return Names(pattern, o) })
+	return slices.ContainsFunc(c.code, func(p string) bool { return Names(p, o) })
 }
 
-// Names reports whether a pattern stands for a principal: alice, group:team, or either with a * for any text; a * alone is
-// everybody. A user whose name begins like a group's is named by no pattern but that.
-func Names(pattern string, o catalog.Owner) bool {
-	if pattern == "*" {
-		return true
-	}
-	group, isGroup := strings.CutPrefix(pattern, groupPrefix)
-	if isGroup {
-		return o.Kind == catalog.KindGroup && match(group, o.Name)
-	}
-	return o.Kind == catalog.KindUser && o.Name != "" && !strings.HasPrefix(o.Name, groupPrefix) && match(pattern, o.Name)
-}
-
-// match is a comparison in which * is any text.
-func match(pattern, name string) bool {
-	head, tail, wild := strings.Cut(pattern, "*")
-	if !wild {
-		return pattern == name
-	}
-	rest, ok := strings.CutPrefix(name, head)
-	if !ok {
-		return false
-	}
-	for {
-		part, more, again := strings.Cut(tail, "*")
-		if !again {
-			return strings.HasSuffix(rest, tail)
-		}
-		_, after, found := strings.Cut(rest, part)
-		if !found {
-			return false
-		}
-		rest, tail = after, more
-	}
+// Names reports whether a pattern stands for a principal, as [pattern.Principal] has it.
+func Names(p string, o catalog.Owner) bool {
+	return pattern.Principal(p, o.Kind == catalog.KindGroup, o.Name)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/skills"
 )
@@ -62,6 +63,18 @@ func TestCodeNeedsTheOperatorsPolicy(t *testing.T) {
 	}
 	if s, _ := r.see(t, alice).Find("c-main-py"); s.Status != skills.Published || s.Run.Kind != "python" {
 		t.Errorf("%+v", s)
+	}
+
+	// whatever such a skill is called, settings for shipped skills are not for it
+	r.create(t, alice, 0, withFiles(draft("deploy"), "skill.yaml", "tools: [time]\nsecrets: [TOKEN]\nrun: {script: main.py}\n", "main.py", ""))
+	for _, tt := range []struct {
+		skill, pattern string
+		who            a2e.Caller
+	}{{"c-main-py", "custom:alice/c-*", alice}, {"deploy", "custom:alice/deploy", alice}, {"c-main-py", "custom:group:team/c-*", admin}} {
+		s, _ := r.see(t, tt.who).Find(tt.skill)
+		if s == nil || !s.In([]string{tt.pattern}) || s.In([]string{"*", tt.skill, "custom:bob/*"}) {
+			t.Errorf("%s: %+v", tt.pattern, s)
+		}
 	}
 
 	narrower := r.again(t)

@@ -20,6 +20,8 @@ func filled(n int, content string) map[string]string {
 
 // Each rule, at its border and beyond it.
 func TestWhatACustomSkillMayBe(t *testing.T) {
+	r := newRig(t)
+	r.Plugins = []a2e.Plugin{hosts{"their_tool"}}
 	long := func(n int) string { return strings.Repeat("é", n) }
 	for name, tt := range map[string]struct {
 		change func(*catalog.Draft)
@@ -64,14 +66,18 @@ func TestWhatACustomSkillMayBe(t *testing.T) {
 		"a path of more bytes than there": {func(d *catalog.Draft) { *d = withFiles(*d, strings.Repeat("p", 600), "") }, catalog.SkillInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
-			r.Plugins = []a2e.Plugin{hosts{"their_tool"}}
 			d := draft("notes")
 			tt.change(&d)
 			s, err := r.Create(t.Context(), alice, 0, d)
 			refused(t, err, tt.want)
 			if (s == nil) != (tt.want != "") {
 				t.Errorf("%+v", s)
+			}
+			if s == nil {
+				return
+			}
+			if _, err := r.Delete(t.Context(), alice, 0, s.Name, s.Revision); err != nil {
+				t.Error(err)
 			}
 		})
 	}

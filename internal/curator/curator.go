@@ -2,6 +2,7 @@ package curator
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -35,7 +36,8 @@ type Records interface {
 	Holdings(ctx context.Context, since int64) ([]catalog.Holding, int64, error)
 	// CustomSkill fails with [catalog.ErrNone].
 	CustomSkill(ctx context.Context, principal int64, name string) (catalog.Record, error)
-	CustomSkills(ctx context.Context, principal int64) ([]catalog.Record, error)
+	// CustomNames returns the names of a principal's custom skills, sorted.
+	CustomNames(ctx context.Context, principal int64) ([]string, error)
 	CountCustomSkills(ctx context.Context, principal int64) (int, error)
 	// PreviousCustomSkill fails with [catalog.ErrNone].
 	PreviousCustomSkill(ctx context.Context, id int64) (catalog.Content, error)
@@ -73,6 +75,7 @@ type Config struct {
 	Store   Store
 	Tools   skills.Toolbox // nil: the host has none
 	Code    []string       // principals whose skills may carry code: alice, group:team, *; none: nobody's
+	Log     *slog.Logger   // nil: none
 }
 
 // Curator is the catalog of a host. It is safe for concurrent use once its fields are set.
@@ -84,9 +87,12 @@ type Curator struct {
 	store   Store
 	tools   skills.Toolbox
 	code    []string
+	log     *slog.Logger
 
-	roster roster
-	shelf  cache
+	roster  roster
+	shelf   cache
+	glances cache
+	room    int64 // of what one list tells of custom skills, in bytes
 }
 
 var (
@@ -99,8 +105,12 @@ func New(c Config) *Curator {
 	if c.Tools == nil {
 		c.Tools = skills.NoTools
 	}
-	cur := &Curator{shipped: c.Shipped, store: c.Store, tools: c.Tools, code: c.Code, shelf: cache{most: cacheBytes}}
-	cur.roster = roster{records: c.Store, forget: cur.shelf.forget}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	cur := &Curator{shipped: c.Shipped, store: c.Store, tools: c.Tools, code: c.Code, log: c.Log, room: mostListed}
+	cur.shelf.most, cur.glances.most = cacheBytes, glanceBytes
+	cur.roster = roster{records: c.Store, forget: cur.forget}
 	return cur
 }
 

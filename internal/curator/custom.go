@@ -25,7 +25,7 @@ func (c custom) List(ctx context.Context, who a2e.Caller, principal int64) ([]ca
 	if err != nil {
 		return nil, err
 	}
-	records, err := c.store.CustomSkills(ctx, at.id)
+	names, err := c.store.CustomNames(ctx, at.id)
 	if err != nil {
 		return nil, err
 	}
@@ -33,9 +33,17 @@ func (c custom) List(ctx context.Context, who a2e.Caller, principal int64) ([]ca
 	if err != nil {
 		return nil, err
 	}
-	out := make([]catalog.CustomSkill, 0, len(records))
-	for _, r := range records {
-		if allows(r.Name) {
+	out := make([]catalog.CustomSkill, 0, len(names))
+	for _, name := range names { // one at a time: none stays with all its files
+		if !allows(name) {
+			continue
+		}
+		r, err := c.store.CustomSkill(ctx, at.id, name)
+		switch {
+		case errors.Is(err, catalog.ErrNone): // deleted meanwhile
+		case err != nil:
+			return nil, err
+		default:
 			out = append(out, c.present(ctx, at.owner, r))
 		}
 	}
@@ -122,7 +130,10 @@ func (c *Curator) present(ctx context.Context, o catalog.Owner, r catalog.Record
 	e := c.read(o, r)
 	s := e.part.Skill()
 	if !e.part.Alone() {
-		s = e.part.Compose(c.tools, c.finder(ctx, c.known(ctx, r.Principal)))
+		others := finder{c, ctx, c.known(ctx, r.Principal), nil}
+		if whole := e.part.Compose(c.tools, others.find); others.err == nil {
+			s = whole
+		}
 	}
 	return catalog.CustomSkill{
 		ID: r.ID, Principal: r.Principal, Name: r.Name, Description: r.Content.Description, License: r.Content.License,

@@ -32,7 +32,7 @@ type Catalog struct {
 // openCatalog wires the catalog over what the library has and what the store keeps.
 func openCatalog(cfg *config.Config, o Options, lib *skills.Library, box *tools.Box, journal *store.Store) *Catalog {
 	agents := curator.NewAgents(journal, box.Offer)
-	c := curator.New(curator.Config{Shipped: lib, Store: journal, Tools: box, Code: cfg.Policy.Custom.Code})
+	c := curator.New(curator.Config{Shipped: lib, Store: journal, Tools: box, Code: cfg.Policy.Custom.Code, Log: o.Log})
 	approvals := curator.NewApprovals(curator.ApprovalOptions{
 		Store: journal, Custom: c.Custom(), Expire: time.Duration(cfg.Approvals.Expire), Delete: cfg.Approvals.Delete, Log: o.Log,
 	})

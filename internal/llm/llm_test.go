@@ -18,7 +18,7 @@ func TestMatch(t *testing.T) {
 		{"a*b*c", "acb", false}, {"gpt-4o", "gpt-4o", true}, {"gpt-4o", "GPT-4o", false}, {"ab*ba", "aba", false},
 		{"gpt.4", "gptx4", false}, {"", "x", false},
 	} {
-		if got := Match(tt.pattern, tt.model); got != tt.want {
+		if got := (&Provider{Models: []string{tt.pattern}}).Allows(tt.model); got != tt.want {
 			t.Errorf("%q and %q: %t", tt.pattern, tt.model, got)
 		}
 	}
@@ -46,7 +46,7 @@ func TestCompleteFillsIn(t *testing.T) {
 	for name, tt := range map[string]struct{ give, want Provider }{
 		"openai": {
 			Provider{Kind: OpenAI, Limits: Limits{Requests: 3}},
-			Provider{Kind: OpenAI, BaseURL: "https://api.openai.com/v1", Models: []string{"*"}, Limits: Limits{3, DefaultTokens, DefaultBytes, 0, 4}, Skills: []string{"*"}},
+			Provider{Kind: OpenAI, BaseURL: "https://api.openai.com/v1", Models: []string{"*"}, Limits: Limits{3, DefaultTokens, DefaultBytes, 0, 4}, Skills: AllSkills()},
 		},
 		"anthropic": {
 			Provider{Kind: Anthropic, Models: []string{"x-*", "y", "z"}, Skills: []string{}, Limits: Limits{1, 2, 3, 4, 5}},

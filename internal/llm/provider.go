@@ -1,5 +1,7 @@
 package llm
 
+import "github.com/hotcell/hotcell/internal/pattern"
+
 // Kind says which protocol a provider speaks.
 type Kind string
 
@@ -23,7 +25,7 @@ type Provider struct {
 	Model      string   // for skills that name none; "": the first of Models that is no pattern
 	Prices     []Price  // the first that matches a model counts
 	Limits     Limits
-	Skills     []string // those that may use it, * stands for any text; nil: all
+	Skills     []string // those that may use it, as package skills reads patterns of them; nil: all
 }
 
 // Price is what models cost.
@@ -73,7 +75,7 @@ func (p Provider) Complete() Provider {
 		p.Models = []string{"*"}
 	}
 	if p.Skills == nil {
-		p.Skills = []string{"*"}
+		p.Skills = AllSkills()
 	}
 	if p.Model == "" {
 		p.Model = firstName(p.Models)
@@ -93,15 +95,15 @@ func orDefault[T int | int64](n *T, def T) {
 }
 
 // Allows reports whether calls may use a model.
-func (p *Provider) Allows(model string) bool { return model != "" && matchesAny(p.Models, model) }
+func (p *Provider) Allows(model string) bool { return model != "" && pattern.Any(p.Models, model) }
 
-// Serves reports whether a skill may use the provider.
-func (p *Provider) Serves(skill string) bool { return matchesAny(p.Skills, skill) }
+// AllSkills are the patterns of all skills, the custom ones too.
+func AllSkills() []string { return []string{"*", "custom:*"} }
 
 // Price returns what a model costs, and whether that is known.
 func (p *Provider) Price(model string) (Price, bool) {
 	for _, price := range p.Prices {
-		if matchesAny(price.Models, model) {
+		if pattern.Any(price.Models, model) {
 			return price, true
 		}
 	}

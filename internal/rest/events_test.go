@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
@@ -131,14 +132,22 @@ func TestAStreamThatBreaks(t *testing.T) {
 
 func TestFollowersAreBounded(t *testing.T) {
 	a := newAPI(Options{Control: &fake{}})
-	for range maxFollowers {
-		a.followers <- struct{}{}
+	for range maxFollowers / 2 {
+		if _, ok := a.followers.Take("greedy", 1); !ok {
+			t.Fatal("no place")
+		}
 	}
-	r, _ := http.NewRequest("GET", "/v1/calls/x/events?wait=1", nil)
-	r.SetPathValue("id", "x")
-	err := a.events(nil, r)
-	if p, ok := err.(*problem); !ok || p.status != 503 || p.retryAfter == 0 {
-		t.Errorf("%v", err)
+	if _, ok := a.followers.Take("other", maxFollowers/2); !ok {
+		t.Fatal("there is no room beside one principal's followers")
+	}
+	for _, principal := range []string{"greedy", "third"} {
+		ctx := auth.NewContext(t.Context(), auth.Identity{Principal: principal})
+		r, _ := http.NewRequestWithContext(ctx, "GET", "/v1/calls/x/events?wait=1", nil)
+		r.SetPathValue("id", "x")
+		err := a.events(nil, r)
+		if p, ok := err.(*problem); !ok || p.status != 503 || p.retryAfter == 0 {
+			t.Errorf("%s: %v", principal, err)
+		}
 	}
 }
 

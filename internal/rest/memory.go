@@ -3,20 +3,19 @@ package rest
 import (
 	"net/http"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/hotcell/hotcell/internal/auth"
 )
 
-// memory is what the bodies of all requests that are held whole may take together, beyond what each may always have.
-type memory struct {
-	free *semaphore.Weighted
-}
+// memory is what the bodies of all requests that are held whole may take together, beyond what each may always have. One
+// principal's may take half of it.
+type memory struct{ shares *auth.Shares }
 
 const (
 	allMemory = 256 << 20 // bytes
 	ownMemory = 64 << 10
 )
 
-func newMemory() memory { return memory{semaphore.NewWeighted(allMemory)} }
+func newMemory() memory { return memory{auth.NewShares(allMemory, allMemory/2)} }
 
 // take reserves room for a request's body, which has most bytes if its length is not known. give it back in the end.
 func (m memory) take(r *http.Request, most int64) (give func(), err error) {
@@ -27,10 +26,11 @@ func (m memory) take(r *http.Request, most int64) (give func(), err error) {
 	if n <= ownMemory {
 		return func() {}, nil
 	}
-	if !m.free.TryAcquire(n) {
+	give, ok := m.shares.Take(auth.FromContext(r.Context()).Principal, n)
+	if !ok {
 		p := problemf(http.StatusServiceUnavailable, "busy", "too many large requests are being served already: try again later")
 		p.retryAfter = busyFor
 		return nil, p
 	}
-	return func() { m.free.Release(n) }, nil
+	return give, nil
 }

@@ -7,14 +7,14 @@ import (
 	"log/slog"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/credentials"
-	"github.com/hotcell/hotcell/internal/llm"
+	"github.com/hotcell/hotcell/internal/pattern"
 	"github.com/hotcell/hotcell/internal/service"
+	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
@@ -26,7 +26,7 @@ const maxTotal = 128 << 10
 type Options struct {
 	Refs     map[string]string // by name, references as package credentials reads them
 	Resolver credentials.Resolver
-	Allow    []string     // which skills get which: SKILL:NAME, * is any text in both; nil: all get all
+	Allow    []string     // which skills get which: SKILL:NAME, * is any text in both; nil: all that are shipped get all
 	Log      *slog.Logger // is told why a secret cannot be read, since callers are not; nil: nobody
 }
 
@@ -64,9 +64,9 @@ func (s *Service) value(ask service.Ask, name string) (string, error) {
 	if !credentials.Name(name) {
 		return "", refusal(ask, "secrets: bad name %.80q: expected 1 to 64 letters, digits, _, - and ., not a dot first", name)
 	}
-	if !s.allowed(ask.Skill.Name, name) {
+	if !s.allowed(ask.Skill, name) {
 		return "", refusal(ask, "it may not have the secret %s: policy.secrets of the configuration says which skill gets which; the operator can add %s:%s there",
-			name, ask.Skill.Name, name)
+			name, ask.Skill.Scoped(), name)
 	}
 	ref, ok := s.opts.Refs[name]
 	if !ok {
@@ -83,11 +83,14 @@ func (s *Service) value(ask service.Ask, name string) (string, error) {
 	return string(value), nil
 }
 
-// allowed reports whether the operator lets a skill have a secret.
-func (s *Service) allowed(skill, name string) bool {
-	return s.opts.Allow == nil || slices.ContainsFunc(s.opts.Allow, func(entry string) bool {
-		who, what, ok := strings.Cut(entry, ":")
-		return ok && llm.Match(who, skill) && llm.Match(what, name)
+// allowed reports whether the operator lets a skill have a secret. No custom skill has one unless it is said.
+func (s *Service) allowed(skill *skills.Skill, name string) bool {
+	if s.opts.Allow == nil {
+		return !skill.Custom()
+	}
+	return slices.ContainsFunc(s.opts.Allow, func(entry string) bool {
+		who, what, ok := skills.SplitScoped(entry)
+		return ok && skill.In([]string{who}) && pattern.Match(what, name)
 	})
 }
 

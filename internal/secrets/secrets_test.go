@@ -139,6 +139,14 @@ func TestWhichSkillGetsWhichSecret(t *testing.T) {
 		{[]string{"needy:*"}, "needy-2", []string{"TOKEN"}, "policy.secrets"},
 		{[]string{"other:*"}, "needy", []string{"MISSING"}, "policy.secrets"}, // it does not learn which secrets there are
 		{[]string{}, "needy", nil, ""},
+		// a custom skill has none with the name of a shipped one, and none by default
+		{nil, "bob/needy", []string{"TOKEN"}, "the operator can add custom:bob/needy:TOKEN there"},
+		{[]string{"*:*", "needy:*", "bob:*", "*:TOKEN"}, "bob/needy", []string{"TOKEN"}, "policy.secrets"},
+		{[]string{"custom:TOKEN"}, "bob/custom", []string{"TOKEN"}, "policy.secrets"},
+		{[]string{"custom:alice/needy:*"}, "bob/needy", []string{"TOKEN"}, "policy.secrets"},
+		{[]string{"custom:needy:TOKEN"}, "bob/needy", []string{"TOKEN"}, ""},
+		{[]string{"custom:bob/*:*"}, "bob/needy", []string{"TOKEN", "TOKEN_2"}, ""},
+		{[]string{"custom:*:*", "custom:bob/*:*"}, "needy", []string{"TOKEN"}, "policy.secrets"},
 	} {
 		lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 		s := secrets.New(secrets.Options{
@@ -146,6 +154,9 @@ func TestWhichSkillGetsWhichSecret(t *testing.T) {
 		})
 		a := ask(tt.names...)
 		a.Skill.Name, a.Chain = tt.skill, []string{"other"} // the skill around it has no say
+		if whose, name, ok := strings.Cut(tt.skill, "/"); ok {
+			a.Skill.Name, a.Skill.Source, a.Skill.Owner = name, skills.SourceUser, &skills.Owner{Name: whose}
+		}
 		g, err := s.Grant(a)
 		if tt.says == "" {
 			if err != nil || (g == nil) != (tt.names == nil) {

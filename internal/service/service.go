@@ -24,6 +24,7 @@ type Ask struct {
 	Skill    *skills.Skill
 	Policy   policies.Effective
 	Override *a2e.LLMConfig // the caller's llm_override with its credentials, which live only in the grant; nil: none
+	Outer    *Outermost     // what all calls nested in one have in common, this one's; nil: it is asked for, and never made
 	Chain    []string       // the skills in whose calls this one is nested, the outermost first
 }
 

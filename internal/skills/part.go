@@ -50,6 +50,13 @@ func WholePart(s *Skill) *Part {
 // Skill returns the skill as it is by itself.
 func (p *Part) Skill() *Skill { return p.ld.skill }
 
+// Of returns a copy that belongs to a principal.
+func (p *Part) Of(o Owner) *Part {
+	sk, ld := *p.ld.skill, *p.ld
+	sk.Owner, ld.skill = &o, &sk
+	return &Part{ld: &ld}
+}
+
 // Block returns a copy that is Blocked for a reason.
 func (p *Part) Block(f Finding) *Part { return &Part{ld: p.ld.block(f)} }
 

@@ -59,6 +59,7 @@ type Skill struct {
 	RequiredTools []string          // the legal names in AllowedTools, each once, at most 32: a declaration, never a grant
 	Annotations   map[string]string // the metadata of SKILL.md alone
 
+	Owner    *Owner // nil: it is shipped, so everybody's
 	Source   string // the label of the source: "project", "installed", "core", a plugin's name, "user"
 	Folder   string // the bundle's own folder; "" when it is not known
 	Path     string // where it was found, for people

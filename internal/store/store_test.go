@@ -110,7 +110,7 @@ func TestTheSameRequestAgain(t *testing.T) {
 		change(&r)
 		return r
 	}
-	late := other("s5", func(r *control.Record) { r.Accepted = start.Add(10 * time.Minute) })
+	late := other("s5", func(r *control.Record) { r.Accepted = start.Add(time.Second + 10*time.Minute) })
 	if earlier := accept(t, s, late); earlier == nil || earlier.ID != "c1" {
 		t.Errorf("much later, but it still runs: got %v", earlier)
 	}
@@ -123,7 +123,7 @@ func TestTheSameRequestAgain(t *testing.T) {
 		{"same", other("s1", func(*control.Record) {}), "c1"},
 		{"another body", other("s2", func(r *control.Record) { r.Digest = "d2" }), "c1"},
 		{"by another", other("s3", func(r *control.Record) { r.Instance = "two" }), "c1"},
-		{"later", other("s4", func(r *control.Record) { r.Accepted = start.Add(10*time.Minute - 1e3) }), "c1"},
+		{"later", other("s4", func(r *control.Record) { r.Accepted = start.Add(time.Second + 10*time.Minute - 1e3) }), "c1"},
 		{"other principal", other("s6", func(r *control.Record) { r.Principal = "q" }), ""},
 		{"other agent", other("s7", func(r *control.Record) { r.Agent = "b" }), ""},
 		{"other id", other("s8", func(r *control.Record) { r.ReqID = "r2" }), ""},
@@ -347,18 +347,23 @@ func TestAdvice(t *testing.T) {
 // What goes wrong in one change is no other's problem.
 func TestAFailureHurtsNobodyElse(t *testing.T) {
 	s := opened(t, Options{})
+	accept(t, s, taken("c1", "r1"))
 	bad := &op{do: func(*sql.Tx) error { return errors.New("bad") }, done: make(chan error, 1)}
 	good := &op{do: func(tx *sql.Tx) error {
 		_, err := tx.Exec(`INSERT INTO events (call, first, last, artifact, at, data) VALUES (1, 1, 1, 0, 0, '')`)
 		return err
 	}, done: make(chan error, 1)}
-	late := &op{said: &words{call: "c1"}, late: true}
+	late := &op{said: &words{call: "c1", first: 7, last: 7, data: []byte(`"said"`)}, late: true}
 	s.commit(batch{urgent: []*op{bad, good}, late: []*op{late}})
 	if err := <-bad.done; err == nil {
 		t.Error("the bad one succeeded")
 	}
 	if err := <-good.done; err != nil {
 		t.Error(err)
+	}
+	var kept int
+	if err := s.read.QueryRow(`SELECT count(*) FROM events WHERE first = 7`).Scan(&kept); err != nil || kept != 1 {
+		t.Errorf("what a skill said is lost: %d rows, %v", kept, err)
 	}
 	if _, err := s.write.Exec(`DELETE FROM events`); err != nil {
 		t.Errorf("a transaction is still open: %v", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hotcell/hotcell/internal/pattern"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/wall"
 )
@@ -36,7 +37,7 @@ var goodRemote = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
 
 // newRemote returns nil for a tool that cannot be offered.
 func newRemote(server string, cfg *Server, t *mcp.Tool) *remote {
-	if !goodRemote.MatchString(t.Name) || (cfg.Tools != nil && !matches(cfg.Tools, t.Name)) {
+	if !goodRemote.MatchString(t.Name) || (cfg.Tools != nil && !pattern.Any(cfg.Tools, t.Name)) {
 		return nil
 	}
 	r := &remote{name: prefixMCP + server + "/" + t.Name, tool: t.Name, description: cut(t.Description, maxDescription)}
@@ -53,25 +54,11 @@ func newRemote(server string, cfg *Server, t *mcp.Tool) *remote {
 	}
 	switch {
 	case cfg.ReadOnly != nil:
-		r.writes = !matches(cfg.ReadOnly, t.Name)
+		r.writes = !pattern.Any(cfg.ReadOnly, t.Name)
 	default:
 		r.writes = t.Annotations == nil || !t.Annotations.ReadOnlyHint
 	}
 	return r
-}
-
-// matches reports whether a name fits one of some patterns, in which * is any text.
-func matches(patterns []string, name string) bool {
-	for _, p := range patterns {
-		parts := strings.Split(p, "*")
-		for i := range parts {
-			parts[i] = regexp.QuoteMeta(parts[i])
-		}
-		if ok, _ := regexp.MatchString("^"+strings.Join(parts, ".*")+"$", name); ok {
-			return true
-		}
-	}
-	return false
 }
 
 func (r *remote) found() skills.Tool {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/service"
+	"github.com/hotcell/hotcell/internal/skills"
 )
 
 func TestWhichSkillMayUseWhichServer(t *testing.T) {
@@ -52,6 +53,27 @@ func TestWhichSkillMayUseWhichServer(t *testing.T) {
 				t.Error("the server was asked for a skill that may not use it")
 			}
 		})
+	}
+}
+
+// A custom skill chooses its name itself, and gets nothing by it.
+func TestWhichServerMayACustomSkillUse(t *testing.T) {
+	for _, tt := range []struct {
+		patterns []string
+		may      bool
+	}{
+		{nil, true}, {[]string{"custom:*"}, true}, {[]string{"custom:bob/a"}, true}, {[]string{"b", "custom:a"}, true},
+		{[]string{"*"}, false}, {[]string{"a"}, false}, {[]string{"custom:ann/*"}, false}, {[]string{}, false},
+	} {
+		cfg, _ := inProcess(t, newTestServer())
+		cfg.Skills = tt.patterns
+		b := newBench(t, Options{}, map[string]Server{"srv": cfg}, "a", "tools: ['mcp:srv/echo']\n")
+		custom := *b.ask("a").Skill
+		custom.Source, custom.Owner = skills.SourceUser, &skills.Owner{Name: "bob"}
+		err := b.tools.opt.Box.Permits(&custom)
+		if (err == nil) != tt.may || err != nil && !strings.Contains(err.Error(), "the operator can add custom:bob/a there") {
+			t.Errorf("%q: %v", tt.patterns, err)
+		}
 	}
 }
 

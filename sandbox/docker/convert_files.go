@@ -68,8 +68,18 @@ func (c *conversion) trees() error {
 	return nil
 }
 
+// treeOf returns the name of the tree that a volume of a name holds.
+func treeOf(volume string) string {
+	rest, ours := strings.CutPrefix(volume, volumePrefix)
+	i := strings.LastIndexByte(rest, '-')
+	if !ours || i < 0 {
+		return ""
+	}
+	return rest[:i]
+}
+
 // volumeName is short enough to read and long enough not to collide; the full digest is on the volume's label.
-func volumeName(t sandbox.Tree) string { return "hotcell-" + t.Name + "-" + t.Digest[:12] }
+func volumeName(t sandbox.Tree) string { return volumePrefix + t.Name + "-" + t.Digest[:12] }
 
 // imageVolumes: an image's VOLUME would be a writable directory on the engine's disk, unless something is mounted there.
 func (c *conversion) imageVolumes() error {

@@ -67,7 +67,7 @@ func (d *Driver) List(ctx context.Context) ([]sandbox.Listed, error) {
 	for _, v := range volumes {
 		created, _ := time.Parse(time.RFC3339, v.CreatedAt) // engines may leave it out; the zero time is the oldest
 		out = append(out, sandbox.Listed{
-			ID: v.Name, Kind: kindVolume, Name: v.Name, Labels: set(v.Labels), Created: created,
+			ID: v.Name, Kind: kindVolume, Name: v.Name, Tree: treeOf(v.Name), Labels: set(v.Labels), Created: created,
 		})
 	}
 	return append(out, abandoned(groups, out)...), nil

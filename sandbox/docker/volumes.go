@@ -24,6 +24,9 @@ import (
 // volumePrefix starts the name of each of our volumes.
 const volumePrefix = "hotcell-"
 
+// mostReady is how many volumes are known to be complete without a look.
+const mostReady = 4096
+
 // errBusy: someone else is filling the volume, or holds one that is in the way.
 var errBusy = errors.New("volume is being filled by another process, or in use")
 
@@ -81,6 +84,9 @@ func (d *Driver) ensure(ctx context.Context, t sandbox.Tree, image sandbox.Image
 		lock, err := d.findOrFill(ctx, t, image)
 		if err == nil {
 			d.mu.Lock()
+			if len(d.ready) >= mostReady {
+				clear(d.ready)
+			}
 			d.ready[name] = lock
 			d.mu.Unlock()
 		}

@@ -66,7 +66,7 @@ func (r *real) treeModes(t *testing.T) {
 	r.expect(t, tree, "lib 755 0:0 946684800\nmain.py 644 0:0 946684800\nsecret 755 0:0 946684800\ntool 755 0:0 946684800\n", "list", "/skill")
 	r.expect(t, tree, "a.py 644 0:0 946684800\n", "list", "/skill/lib")
 	containers, volumes := r.fills(t, tree)
-	if len(containers) != 0 || len(volumes) != 1 {
+	if len(containers) != 0 || len(volumes) != 1 || treeOf(volumes[0]) != tree.Name {
 		t.Errorf("containers %v, volumes %v", containers, volumes)
 	}
 }

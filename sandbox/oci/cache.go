@@ -26,15 +26,16 @@ func newCache(dir string) *cache { return &cache{dir: dir} }
 
 // kinds of folders.
 const (
-	kindTree = "trees"
-	kindRoot = "roots"
+	kindTree   = "trees"
+	kindCustom = "custom" // trees of custom skills
+	kindRoot   = "roots"
 )
 
 func (c *cache) path(kind, key string) string { return filepath.Join(c.dir, kind, key) }
 
 // hold keeps what is in the cache, and in use by cells, as it is until release. Exclusive, nobody else holds it.
 func (c *cache) hold(exclusive bool) (release func(), err error) {
-	for _, kind := range []string{kindTree, kindRoot, "tmp"} {
+	for _, kind := range []string{kindTree, kindCustom, kindRoot, "tmp"} {
 		if err := os.MkdirAll(filepath.Join(c.dir, kind), 0o700); err != nil {
 			return nil, err
 		}

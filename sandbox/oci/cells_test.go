@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -210,6 +211,13 @@ func (r *real) treeInUse(t *testing.T) {
 	}
 	if _, err := os.Stat(d.cache.path(kindTree, tree.Digest)); err == nil {
 		t.Error("the tree is still there")
+	}
+	own := sandbox.Tree{Name: sandbox.TreeCustom, Digest: sandboxtest.Digest(), Target: "/skill", FS: tree.FS}
+	r.start(t, d, sandboxtest.WithTree(r.spec("list", "/skill/a"), own))
+	all, err := d.List(t.Context())
+	i := slices.IndexFunc(all, func(l sandbox.Listed) bool { return l.Labels[sandbox.LabelDigest] == own.Digest })
+	if err != nil || i < 0 || all[i].Tree != sandbox.TreeCustom || all[i].Kind != "volume" || d.Remove(t.Context(), all[i].ID) == nil {
+		t.Errorf("a custom skill's: %+v, %v", all, err)
 	}
 	bad := sandbox.Tree{Name: "t", Digest: sandboxtest.Digest(), Target: "/skill", FS: fstest.MapFS{"l": {Mode: os.ModeSymlink}}}
 	if c, err := d.Create(t.Context(), sandboxtest.WithTree(r.spec("print"), bad)); !errors.Is(err, sandbox.ErrUnsupported) || c != nil {

@@ -17,11 +17,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The ids of folders of the cache.
-const (
-	treePrefix = "tree:"
-	rootPrefix = "root:"
-)
+// treePrefix begins the ids of one kind of folders of the cache.
+const treePrefix = "tree:"
+
+// shelves are the kinds of folders of the cache. Which of the shipped trees are bundles is not known.
+func shelves() []struct{ prefix, kind, tree string } {
+	return []struct{ prefix, kind, tree string }{
+		{treePrefix, kindTree, sandbox.TreeBundle}, {"custom:", kindCustom, sandbox.TreeCustom}, {"root:", kindRoot, ""},
+	}
+}
 
 // List returns the cells of all instances on this host, the folders of the cache, and the control groups that no cell
 // belongs to.
@@ -31,8 +35,8 @@ func (d *Driver) List(ctx context.Context) ([]sandbox.Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	for prefix, kind := range map[string]string{treePrefix: kindTree, rootPrefix: kindRoot} {
-		cached, err := d.listCache(prefix, kind)
+	for _, s := range shelves() {
+		cached, err := d.listCache(s.prefix, s.kind, s.tree)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +94,7 @@ func (d *Driver) eachFolder(visit func(instance, name string, f folder) error) e
 	return nil
 }
 
-func (d *Driver) listCache(prefix, kind string) ([]sandbox.Listed, error) {
+func (d *Driver) listCache(prefix, kind, tree string) ([]sandbox.Listed, error) {
 	entries, err := os.ReadDir(filepath.Join(d.cache.dir, kind))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -102,7 +106,7 @@ func (d *Driver) listCache(prefix, kind string) ([]sandbox.Listed, error) {
 			continue
 		}
 		out = append(out, sandbox.Listed{
-			ID: prefix + e.Name(), Kind: "volume", Name: prefix + e.Name()[:12], Created: info.ModTime(),
+			ID: prefix + e.Name(), Kind: "volume", Name: prefix + e.Name()[:12], Tree: tree, Created: info.ModTime(),
 			Labels: map[string]string{sandbox.LabelManaged: "1", sandbox.LabelKind: "volume", sandbox.LabelDigest: e.Name()},
 		})
 	}
@@ -126,12 +130,12 @@ func (d *Driver) Remove(ctx context.Context, id string) error {
 	if strings.HasPrefix(id, cgroup.ListPrefix) {
 		return d.groups.Drop(id)
 	}
-	for prefix, kind := range map[string]string{treePrefix: kindTree, rootPrefix: kindRoot} {
-		if key, ok := strings.CutPrefix(id, prefix); ok {
+	for _, s := range shelves() {
+		if key, ok := strings.CutPrefix(id, s.prefix); ok {
 			if !digestPattern.MatchString(key) {
 				return fmt.Errorf("remove %q: expected hex sha-256: %w", id, sandbox.ErrNotFound)
 			}
-			return d.cache.drop(kind, key, d.inUse)
+			return d.cache.drop(s.kind, key, d.inUse)
 		}
 	}
 	d.mu.Lock()

@@ -12,7 +12,11 @@ import (
 
 // tree returns the folder of a file tree.
 func (d *Driver) tree(t sandbox.Tree) (string, error) {
-	return d.cache.ensure(kindTree, t.Digest, func(dir string) error { return writeTree(dir, t.FS) })
+	kind := kindTree
+	if t.Name == sandbox.TreeCustom {
+		kind = kindCustom
+	}
+	return d.cache.ensure(kind, t.Digest, func(dir string) error { return writeTree(dir, t.FS) })
 }
 
 // writeTree writes a tree into a folder: regular files and folders, readable by all. It refuses anything else.

@@ -1,8 +1,7 @@
-package main
+package front
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/hotcell/hotcell/internal/a2ahost"
 	"github.com/hotcell/hotcell/internal/auth"
@@ -14,19 +13,19 @@ import (
 type a2aDoor struct{ host *a2ahost.Host }
 
 // a2aOverHTTP is the door of both of A2A's bindings. It is to be served, and mounted on the listener.
-func a2aOverHTTP(sys *system, cfg *config.Config, log *slog.Logger) (a2aDoor, error) {
-	if sys.catalog == nil {
+func a2aOverHTTP(o Options) (a2aDoor, error) {
+	if o.Reader == nil {
 		return a2aDoor{}, nil
 	}
 	host, err := a2ahost.New(a2ahost.Options{
-		Handler: sys.supervisor, Control: sys.supervisor, Skills: sys.catalog, Security: a2aSecurity(cfg), URL: cfg.A2A.URL,
-		Version: version(embedded).Version, Lenient: !cfg.Exposed(), Log: log,
+		Handler: o.Supervisor, Control: o.Supervisor, Skills: o.Reader, Security: Security(o.Config), URL: o.Config.A2A.URL,
+		Version: o.Version, Lenient: !o.Config.Exposed(), Log: o.Log,
 	})
 	return a2aDoor{host}, err
 }
 
-// a2aSecurity is how callers show who they are.
-func a2aSecurity(cfg *config.Config) a2ahost.Security {
+// Security is how callers show who they are.
+func Security(cfg *config.Config) a2ahost.Security {
 	switch cfg.Auth.Mode {
 	case config.AuthNone:
 		return a2ahost.Security{}

@@ -1,24 +1,22 @@
-package main
+package front
 
 import (
-	"log/slog"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/a2ehost"
-	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/rest"
 )
 
 // a2eOverHTTP is the door of A2E's HTTP transport. It is to be served, and mounted on the listener.
-func a2eOverHTTP(sys *system, cfg *config.Config, log *slog.Logger) (*a2ehost.Web, error) {
+func a2eOverHTTP(o Options) (*a2ehost.Web, error) {
 	host, err := a2ehost.New(a2ehost.Options{
-		Handler: sys.supervisor, Auth: sys.auth, Door: "http", Version: version(embedded).Version, ErrorsAs: cfg.A2E.Errors, Log: log,
+		Handler: o.Supervisor, Auth: o.Auth, Door: "http", Version: o.Version, ErrorsAs: o.Config.A2E.Errors, Log: o.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return host.Web(a2ehost.WebOptions{SessionIdle: time.Duration(cfg.A2E.SessionIdle)})
+	return host.Web(a2ehost.WebOptions{SessionIdle: time.Duration(o.Config.A2E.SessionIdle)})
 }
 
 // longestHello is what a request for a session may carry, in bytes: clients send nothing, or an empty object.

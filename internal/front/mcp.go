@@ -1,8 +1,7 @@
-package main
+package front
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/mcphost"
@@ -13,18 +12,12 @@ import (
 type mcpDoor struct{ host *mcphost.Host }
 
 // mcpOverHTTP is the door of MCP's streamable HTTP transport. It is to be served, and mounted on the listener.
-func mcpOverHTTP(sys *system, log *slog.Logger) (mcpDoor, error) {
-	if sys.catalog == nil {
+func mcpOverHTTP(o Options) (mcpDoor, error) {
+	if o.Reader == nil {
 		return mcpDoor{}, nil
 	}
-	host, err := newMCPHost(sys, log)
+	host, err := mcphost.New(mcphost.Options{Handler: o.Supervisor, Catalog: o.Reader, Control: o.Supervisor, Version: o.Version, Log: o.Log})
 	return mcpDoor{host}, err
-}
-
-func newMCPHost(sys *system, log *slog.Logger) (*mcphost.Host, error) {
-	return mcphost.New(mcphost.Options{
-		Handler: sys.supervisor, Catalog: sys.catalog, Control: sys.supervisor, Version: version(embedded).Version, Log: log,
-	})
 }
 
 func (d mcpDoor) mounts() []rest.Mount {
