@@ -125,7 +125,7 @@ func (k *Keeper) present(ctx context.Context, ref string, pull PullPolicy) (Imag
 // pin pins what a call found behind a tag that had no pin. Where another process was first, its pin holds.
 func (k *Keeper) pin(ctx context.Context, ref, tag string, img Image) (Image, error) {
 	made, ok := PinOf(ref, img, ByCall)
-	if !ok || made.Digest == "" {
+	if !ok || made.Digest == "" || made.Digest == img.ID && !k.brought(img.ID) {
 		return img, nil
 	}
 	stands, err := k.o.Lock.add(ctx, tag, made)
@@ -147,6 +147,12 @@ func (k *Keeper) pin(ctx context.Context, ref, tag string, img Image) (Image, er
 		return img, blame(ref, target, true, err)
 	}
 	return img, nil
+}
+
+// brought reports whether hotcell pulled an image. Where ids are digests of manifests, an engine has one for what was built
+// there, too, and nobody else knows whether a registry has it.
+func (k *Keeper) brought(id string) bool {
+	return k.o.Ledger != nil && k.o.Ledger.has(id)
 }
 
 // remark logs something the first time that it happens.

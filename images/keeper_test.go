@@ -288,3 +288,23 @@ type quick struct{}
 func (quick) Resolve(context.Context, string, PullPolicy) (Image, error) {
 	return Image{ID: "sha256:1111111111111111111111111111111111111111111111111111111111111111", RepoDigest: "team/x@sha256:1111111111111111111111111111111111111111111111111111111111111111"}, nil
 }
+
+// Where ids are digests of manifests, what was built has a digest, too: calls pin what hotcell pulled.
+func TestKeeperWhereIDsAreDigests(t *testing.T) {
+	dir, s := t.TempDir(), &shelf{images: map[string]Image{}}
+	k := newKeeper(t, dir, s)
+	s.put("built:1", sum("a"), sum("a"))
+	s.put("team/x:1", sum("b"), sum("b"))
+	if err := newKeeper(t, dir, s).o.Ledger.Add(t.Context(), sum("b"), "team/x:1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []string{"built:1", "team/x:1"} {
+		if _, err := k.Resolve(t.Context(), ref, PullMissing); err != nil {
+			t.Error(err)
+		}
+	}
+	pins, err := k.o.Lock.Pins()
+	if err != nil || len(pins) != 1 || pins["docker.io/team/x:1"].Digest != sum("b") {
+		t.Errorf("pinned %+v, %v", pins, err)
+	}
+}

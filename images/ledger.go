@@ -13,7 +13,7 @@ const (
 	Grace      = time.Hour
 	noteAfter  = Grace / 4
 	noteLimit  = 5 * time.Second
-	maxEntries = 10_000
+	maxEntries = 4096
 )
 
 // Entry is an image that hotcell brought.
@@ -129,6 +129,19 @@ func (l *Ledger) load() {
 
 // Close waits for what goes on beside callers.
 func (l *Ledger) Close() { l.work.Wait() }
+
+// has reports whether an image is in the ledger.
+func (l *Ledger) has(id string) bool {
+	l.mu.Lock()
+	_, known := l.known[id]
+	l.mu.Unlock()
+	if known {
+		return true
+	}
+	all, err := l.Entries()
+	_, known = all[id]
+	return err == nil && known
+}
 
 func (l *Ledger) set(id string, at time.Time) {
 	l.mu.Lock()

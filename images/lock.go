@@ -16,7 +16,8 @@ const LockName = "hotcell.lock"
 
 const (
 	lockVersion = 1
-	maxPins     = 10_000
+	maxPins     = 4096 // of the longest names they fit the file
+	maxTag      = 1024
 	lockFresh   = time.Second // what is known of the file is looked at again after that, beside the caller
 )
 
@@ -192,6 +193,9 @@ func (l *Lock) add(ctx context.Context, tag string, p Pin) (Pin, error) {
 func (l *Lock) put(ctx context.Context, tag string, p Pin, replace bool) (Pin, error) {
 	if err := p.check(); err != nil {
 		return p, err
+	}
+	if Tag(tag) != tag || len(tag) > maxTag {
+		return p, fmt.Errorf("%.80q: expected registry/name:tag of at most %d bytes", tag, maxTag)
 	}
 	err := l.change(ctx, func(all *pins) (bool, error) {
 		if old, ok := all.Images[tag]; ok && !replace {

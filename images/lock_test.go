@@ -114,6 +114,20 @@ func TestLockThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+// What is no tag is not pinned: it would make the file one that can't be used.
+func TestLockTakesTagsAlone(t *testing.T) {
+	l := OpenLock(filepath.Join(t.TempDir(), LockName))
+	defer l.Close()
+	for _, tag := range []string{"", "x", "team/x:1", "docker.io/team/x", sum("a"), "docker.io/x@" + sum("a"), "r.example/" + strings.Repeat("x", maxTag) + ":1"} {
+		if err := l.Set(t.Context(), tag, Pin{Digest: sum("a")}); err == nil {
+			t.Errorf("%.80q was pinned", tag)
+		}
+	}
+	if _, err := l.Pins(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Whoever waits for a file that another process changes can leave.
 func TestLockThatIsHeld(t *testing.T) {
 	l := OpenLock(filepath.Join(t.TempDir(), LockName))

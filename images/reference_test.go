@@ -60,3 +60,22 @@ func TestParseLogin(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a reference is, its tag is a tag of the same repository, or there is none.
+func FuzzTag(f *testing.F) {
+	for _, seed := range []string{"python", "docker.io/x:1", "a/b:c@sha256:" + strings.Repeat("0", 64), "localhost:1/x", "X/y", ":", "@", "a//b", "0123456789abcdef"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, ref string) {
+		tag := Tag(ref)
+		if strings.Contains(tag, "@") {
+			t.Errorf("%q: %q has a digest", ref, tag)
+		}
+		if d := Digest(ref); d != "" && (len(d) != 71 || !strings.HasSuffix(ref, d)) {
+			t.Errorf("%q: digest %q", ref, d)
+		}
+		if tag != "" && !strings.Contains(tag, "/") {
+			t.Errorf("%q: %q names no registry", ref, tag)
+		}
+	})
+}
