@@ -3,6 +3,7 @@ package integration
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/hotcell/hotcell/images"
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/integration/rig"
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/testutil"
 	"github.com/hotcell/hotcell/internal/testutil/registry"
 )
@@ -112,4 +114,73 @@ func grow(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A call whose image is not to be had ends with the right reason, in time, and leaves nothing: neither a cell nor a pin.
+func TestCallsWithoutTheirImage(t *testing.T) {
+	testutil.Require(t, "docker")
+	if rig.Engineless() {
+		t.Log("images of the driver oci are no engine's")
+		return
+	}
+	reg := registry.New(t)
+	other, err := registry.Image(t, registry.Native, 10).RawManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lied := reg.Push(t, "team/lies:1", registry.Image(t, registry.Native, 10))
+	reg.Push(t, "team/hangs:1", registry.Image(t, registry.Native, 10))
+	reg.Push(t, "team/private:1", registry.Image(t, registry.Native, 10))
+	reg.Push(t, "team/foreign:1", registry.Image(t, "s390x", 10))
+	reg.Hook(func(w http.ResponseWriter, req *http.Request) {
+		path, get := req.URL.Path, req.Method == http.MethodGet
+		switch {
+		case get && strings.Contains(path, "/hangs/blobs/"):
+			reg.Hang(w, req)
+		case get && strings.Contains(path, "/lies/manifests/"):
+			w.Header().Set("Content-Type", "application/vnd.docker.distribution.manifest.v2+json")
+			_, _ = w.Write(other)
+		case strings.Contains(path, "/private/"):
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			reg.Pass(w, req)
+		}
+	})
+	cases := map[string]struct {
+		image     string
+		retryable bool
+		says      string
+	}{
+		"hangs":   {"team/hangs:1", true, "not fetched within 3s"},
+		"lies":    {"team/lies@" + lied, false, "does not have the digest that it should have"},
+		"foreign": {"team/foreign:1", false, "bad image"},
+		"missing": {"team/nothing:1", false, "not found"},
+		"private": {"team/private:1", false, "could not be pulled"},
+	}
+	folders := fstest.MapFS{}
+	for name, tt := range cases {
+		folders[name+"/SKILL.md"] = &fstest.MapFile{Data: []byte("---\nname: " + name + "\ndescription: has no image\n---\n")}
+		folders[name+"/skill.yaml"] = &fstest.MapFile{Data: []byte("run: {image: '" + reg.Host + "/" + tt.image + "', frames: true, command: [/x]}\n")}
+	}
+	dir := t.TempDir()
+	keeper := keeperOf(t, dir)
+	r := newRig(t, rig.Options{Skills: folders, Adjust: func(c *executor.Config) { c.Images, c.PullTimeout = keeper, 3*time.Second }})
+	for name, tt := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ask(t.Context(), r, request(name, 60), nil)
+			if code, reason := got.code(); code != a2e.RuntimeError || reason != a2e.ReasonImageUnavailable || got.answer.Error.Retryable != tt.retryable ||
+				!strings.Contains(got.answer.Error.Message, tt.says) {
+				t.Errorf("%s/%s, %v; want %q, retryable %t", code, reason, got.answer.Error, tt.says, tt.retryable)
+			}
+		})
+	}
+	if pins, err := images.OpenLock(filepath.Join(dir, images.LockName)).Pins(); err != nil || len(pins) != 0 {
+		t.Errorf("pinned: %v, %v", pins, err)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("docker", "rmi", reg.Host+"/team/foreign:1").CombinedOutput(); err != nil && !strings.Contains(string(out), "No such image") {
+			t.Errorf("remove the image: %s", out)
+		}
+	})
 }
