@@ -20,7 +20,7 @@ PKGS       ?= ./...
 REQUIRE    ?= docker,image-python,image-word-count,go,linux
 
 # How long make soak is: rounds of every hostile row, seeded endings, time-outs, calls over kill -9, restarts of an engine,
-# calls among random faults of an engine, how long a thousand callers call.
+# calls among random faults of an engine, how long a thousand callers call, how long a Prometheus scrapes under load.
 ROUNDS     ?= 20
 ENDINGS    ?= 500
 TIMEOUTS   ?= 200
@@ -28,13 +28,14 @@ CRASHED    ?= 1000
 RESTARTS   ?= 20
 FAULTS     ?= 120
 LOAD       ?= 5m
+SCRAPES    ?= 10m
 SEED       ?= 1
 
 # The race detector needs a C compiler.
 RACE       ?= $(if $(shell command -v gcc),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-cgroup2 lint bench fuzz soak engine image runsc clean
+.PHONY: help demo build test test-cgroup2 lint bench fuzz soak engine image runsc prometheus clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,9 +71,9 @@ fuzz: ## run each fuzz target for FUZZTIME (2m)
 		go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$${file%/*}" </dev/null || exit 1; \
 	done
 
-soak: build image ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, FAULTS, LOAD, SEED)
+soak: build image prometheus ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, FAULTS, LOAD, SCRAPES, SEED)
 	HOTCELL_REQUIRE=$(REQUIRE) HOTCELL_SOAK_SEED=$(SEED) HOTCELL_SOAK_ROUNDS=$(ROUNDS) HOTCELL_SOAK_ENDINGS=$(ENDINGS) \
-	LOAD=$(LOAD) HOTCELL_SOAK_FLOODS=1 HOTCELL_SOAK_TIMEOUTS=$(TIMEOUTS) HOTCELL_SOAK_CALLS=$(CRASHED) HOTCELL_SOAK_RESTARTS=$(RESTARTS) HOTCELL_SOAK_FAULTS=$(FAULTS) \
+	LOAD=$(LOAD) HOTCELL_SOAK_SCRAPES=$(SCRAPES) HOTCELL_SOAK_FLOODS=1 HOTCELL_SOAK_TIMEOUTS=$(TIMEOUTS) HOTCELL_SOAK_CALLS=$(CRASHED) HOTCELL_SOAK_RESTARTS=$(RESTARTS) HOTCELL_SOAK_FAULTS=$(FAULTS) \
 		go test -count=1 -p 1 -v -timeout 4h ./integration/... 2>&1 | \
 		awk '/^(soak:|---|[ \t]+--- FAIL|FAIL|ok|panic)|soak:/ { print; fflush() } /^(FAIL|panic)/ { bad = 1 } END { exit bad }'
 	for way in HOTCELL_WARM=64 HOTCELL_DRIVER=oci 'HOTCELL_DRIVER=oci HOTCELL_WARM=64' 'HOTCELL_RUNTIME=runsc HOTCELL_WARM=64'; do \
@@ -90,6 +91,9 @@ image: engine ## make sure that the images of skills are there
 
 runsc: engine ## build gVisor's runtime and register it with the engine
 	@scripts/runsc
+
+prometheus: ## make sure that prometheus and promtool are there
+	@scripts/prometheus
 
 clean: ## remove what was built
 	rm -rf bin dist $(EMBED)/hotcell-runner-* $(EMBED)/hotcell-engine-*

@@ -1,10 +1,10 @@
 package executor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -22,14 +22,17 @@ import (
 func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) (*a2e.CallResponse, awaiter, *a2e.Error) {
 	defer s.serving.Done()
 	began := time.Now()
+	s.begin(ctx, c)
 	s.remember(c)
 	out := s.survive(ctx, c, inputs, w)
 	c.override = nil
 	if taken := c.taking.wait(); !taken.in() {
 		s.calls.drop(c)
 		c.withdraw()
+		c.endSpans(nil)
 		return nil, taken.earlier, taken.refused
 	}
+	c.next(spanAnswer)
 	c.unload()
 	answer := response(c, out.result, time.Since(began), out.fail)
 	if s.cfg.EmbedEvents {
@@ -37,6 +40,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	}
 	answer = s.finish(c, answer)
 	s.awaitListener(c)
+	c.endSpans(answer)
 	return answer, nil, nil
 }
 
@@ -45,7 +49,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 func (s *Supervisor) survive(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) (out outcome) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.log.Error("a call met a fault of hotcell's own", "call", c.id, "panic", r, "stack", string(debug.Stack()))
+			s.logOf(c).Error("a call met a fault of hotcell's own", "panic", r, "stack", string(debug.Stack()))
 			c.to(control.Stopping)
 			out = outcome{fail: a2e.Errorf(a2e.RuntimeError, "internal error").Because(a2e.ReasonInternal)}
 		}
@@ -69,6 +73,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	case fail != nil:
 		return outcome{fail: fail}
 	}
+	c.label = labelOf(found.skill)
 	if found.host != nil {
 		return s.here(ctx, c, found, w)
 	}
@@ -82,8 +87,9 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	var undo cleanup.Stack
 	defer s.undo(&undo) // nothing is left on it once a cell has taken it over
 	queued := time.Now()
+	c.phase(spanQueue, queued)
 	ticket, caps, fail := s.admit(ctx, c, int64(p.policy.Limits.Memory))
-	s.watch.Phase("queue", time.Since(queued))
+	s.watch.Phase("queue", time.Since(queued), c.spans.call.ID())
 	if fail != nil {
 		return outcome{fail: fail}
 	}
@@ -91,9 +97,10 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 
 	c.to(control.Preparing)
 	preparing := time.Now()
+	c.phase(spanPrepare, preparing)
 	defer c.silence()
 	b, fail := s.draw(images.WithProgress(ctx, s.pulling(ctx, c, p, w)), c, p, caps.Arch)
-	s.watch.Phase("prepare", time.Since(preparing))
+	s.watch.Phase("prepare", time.Since(preparing), c.spans.call.ID())
 	if fail != nil {
 		return outcome{fail: fail}
 	}
@@ -129,8 +136,10 @@ var errDeadline = errors.New("the call's deadline passed")
 // when it returns: that delays neither the cell nor the verdict. dead: the cell had waited, and died of that; the call knows
 // nothing of it, and has its share back.
 func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *cleanup.Stack, inputs fs.FS, w a2e.EventWriter) (out outcome, dead bool) {
-	side := s.openSide(ctx, c, cl, p.grants)
 	running := time.Now()
+	c.phase(spanRun, running)
+	p.place = c.place()
+	side := s.openSide(ctx, c, cl, p.grants)
 	handed := s.handIn(ctx, cl, c, p, inputs) // first of all: the cell works while the rest is set up
 	r := s.voice(ctx, c, p, w)
 	r.Connect(side.use)
@@ -143,9 +152,10 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 		side.close()
 		s.retire(c, cl, f)
 		r.Close()
+		s.relayed(r)
 	}()
 	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, handed)
-	s.watch.Phase("run", time.Since(running))
+	s.watch.Phase("run", time.Since(running), c.spans.call.ID())
 	if f.stillborn(ctx, cl, r) {
 		s.passOn(c, cl, undo)
 		return outcome{}, true
@@ -181,8 +191,10 @@ func (s *Supervisor) judge(f *facts, c *call, p *plan, r *relay.Relay) outcome {
 
 // logEnd logs how a call ended. A skill's own words are the caller's business and may repeat its arguments: they stay out.
 func (s *Supervisor) logEnd(c *call, e *a2e.Error) {
-	view := c.now()
-	l := s.log.With("call", c.id, "skill", clip(view.Skill, 80))
+	if !s.log.Enabled(context.Background(), slog.LevelInfo) {
+		return
+	}
+	l := s.logOf(c)
 	switch {
 	case e == nil:
 		l.Info("call ended", "code", "ok")
@@ -206,12 +218,12 @@ func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) *a2e.CallResponse
 	r, answer := s.conclude(c, answer)
 	s.logEnd(c, answer.Error)
 	if !c.to(r.State) {
-		s.log.Error("a call skipped a state", "call", c.id, "to", r.State)
+		s.logOf(c).Error("a call skipped a state", "to", r.State)
 	}
 	c.update(func(v *control.Call) { v.Ended, v.Code, v.Reason = r.Ended, r.Code, r.Reason })
 	c.end(r.Answer, r.Again)
 	s.calls.ended(c, time.Now())
-	s.watch.CallEnded(r.Skill, cmp.Or(string(r.Code), "ok"), r.Reason)
+	s.watch.CallEnded(c.label, r.Call, c.spans.call.ID())
 	s.watch.InFlight(s.calls.inFlight())
 	return answer
 }

@@ -119,6 +119,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	s.uses.note(began, b.work.Bundle.Digest, b.work.Runner.Digest, b.work.Engine.Digest)
 	box, name := s.lease(b)
 	waited := box != nil
+	c.phase(phaseOf(waited), began)
 	if !waited {
 		var fail *a2e.Error
 		if box, name, fail = s.create(ctx, p, b, undo); fail != nil {
@@ -135,6 +136,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	s.note(c)
 	cl := &cell{name: name, box: box, waited: waited, undo: undo.Release(), exited: make(chan struct{})}
 	cl.ctx, cl.cancel = context.WithCancel(s.base)
+	s.tellCell(c, cl)
 	if err := box.Start(ctx); err != nil {
 		f := facts{}
 		f.witness(box)
@@ -148,7 +150,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	s.tidying.Go(func() { s.observe(cl) })
 	secrets := p.grants.values(ctx)
 	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr, secrets) })
-	s.watch.Phase("start", time.Since(began))
+	s.watch.Phase(phaseOf(waited), time.Since(began), c.spans.call.ID())
 	return cl, nil
 }
 
@@ -234,7 +236,7 @@ func (s *Supervisor) stderr(c *call, r io.Reader, secrets [][]byte) {
 	var b [4096]byte
 	n, _ := io.ReadFull(r, b[:])
 	if n > 0 {
-		s.log.Debug("a cell wrote to its own stderr", "call", c.id, "text", strconv.Quote(relay.Redacted(secrets, string(b[:n]))))
+		s.logOf(c).Debug("a cell wrote to its own stderr", "text", strconv.Quote(relay.Redacted(secrets, string(b[:n]))))
 	}
 	_, _ = io.Copy(io.Discard, r)
 }

@@ -10,8 +10,10 @@ import (
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/audit"
+	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/internal/trace"
 	"github.com/hotcell/hotcell/policies"
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -56,8 +58,9 @@ type Config struct {
 	PullTimeout  time.Duration // longest image pull; 0: 5m
 	Patience     time.Duration // for a listener that takes no event, once its call has ended; 0: 1m
 
-	EmbedEvents bool     // put the events into SkillResult.events as well
-	Observer    Observer // metrics; nil: none
+	EmbedEvents bool         // put the events into SkillResult.events as well
+	Observer    Observer     // metrics; nil: none
+	Tracer      trace.Tracer // keeps what each call does and how long it takes; nil: nobody does
 
 	Audit audit.Log // takes the transcripts of agent skills; nil: nobody keeps them
 
@@ -91,13 +94,35 @@ type Spent interface {
 
 // Observer is told what happens, for metrics. Its methods must return at once.
 type Observer interface {
-	CallAccepted(skill string)
-	CallEnded(skill, code, reason string)   // code "ok" for success
-	Phase(phase string, took time.Duration) // queue, prepare, start, run, teardown
-	CellCreated()
-	CellDestroyed()
+	CallObserver
+	CellObserver
+	SweepObserver
 	QueueDepth(n int)
 	InFlight(n int)
+}
+
+// CallObserver is told of calls, and of the traces that they belong to: their ids, "" where nobody keeps one.
+type CallObserver interface {
+	CallAccepted(door string)
+	// CallEnded is given the name of the skill that was found, "custom" for somebody's own and "" where none was.
+	CallEnded(skill string, end control.Call, trace string)
+	Phase(phase string, took time.Duration, trace string)    // queue, prepare, lease, start, run, teardown
+	Resolved(outcome string, took time.Duration)             // an image: ok, unavailable, engine_unavailable, cancelled
+	Relayed(events int, bytes int64, dropped, truncated int) // what came out of a call's cell
+	Undelivered(events int)                                  // that its listener did not take
+}
+
+// CellObserver is told of the cells of calls.
+type CellObserver interface {
+	CellCreated()
+	CellDestroyed()
+	Poisoned(n int) // how many will not die
+}
+
+// SweepObserver is told what was left behind and is cleared away.
+type SweepObserver interface {
+	Reaped(kind string)
+	Swept(ok bool)
 }
 
 func (c *Config) check() error {
@@ -161,10 +186,16 @@ var Blind Observer = blind{}
 
 type blind struct{}
 
-func (blind) CallAccepted(string)              {}
-func (blind) CallEnded(string, string, string) {}
-func (blind) Phase(string, time.Duration)      {}
-func (blind) CellCreated()                     {}
-func (blind) CellDestroyed()                   {}
-func (blind) QueueDepth(int)                   {}
-func (blind) InFlight(int)                     {}
+func (blind) CallAccepted(string)                    {}
+func (blind) CallEnded(string, control.Call, string) {}
+func (blind) Phase(string, time.Duration, string)    {}
+func (blind) Resolved(string, time.Duration)         {}
+func (blind) Relayed(int, int64, int, int)           {}
+func (blind) Undelivered(int)                        {}
+func (blind) CellCreated()                           {}
+func (blind) CellDestroyed()                         {}
+func (blind) Poisoned(int)                           {}
+func (blind) Reaped(string)                          {}
+func (blind) Swept(bool)                             {}
+func (blind) QueueDepth(int)                         {}
+func (blind) InFlight(int)                           {}

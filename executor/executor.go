@@ -132,7 +132,8 @@ func newCall(who a2e.Caller, req *a2e.CallRequest, listener context.Context, can
 	id := ulid.Make().String()
 	return &call{
 		id: id, req: &own, override: ownOverride(req.LLMOverride), who: who, accepted: now, listener: listener, cancel: cancel, done: make(chan struct{}),
-		key: key{who.Principal, who.Agent, own.ID}, digest: req.Digest(),
+		spans: spans{from: callerTrace(listener, req)},
+		key:   key{who.Principal, who.Agent, own.ID}, digest: req.Digest(),
 		view: control.Call{
 			ID: id, ReqID: own.ID, Skill: own.Name, Principal: who.Principal, Agent: who.Agent, Door: who.Door,
 			State: control.Queued, Accepted: now,

@@ -99,7 +99,7 @@ func (f *facts) unsaid() {
 
 // passOn takes a call's share back from a cell that is given up, for the next one.
 func (s *Supervisor) passOn(c *call, cl *cell, undo *cleanup.Stack) {
-	s.log.Warn("a cell that had waited was dead when its call came: the call gets another one", "call", c.id, "cell", cl.name)
+	s.logOf(c).Warn("a cell that had waited was dead when its call came: the call gets another one", "cell", cl.name)
 	undo.Add("share", cl.undo)
 	cl.undo = func(context.Context) error { return nil }
 }

@@ -56,6 +56,8 @@ func (s *Supervisor) find(ctx context.Context, who a2e.Caller, name string) (fou
 		switch {
 		case fail != nil:
 			return found{}, fail
+		case one != nil && !view.Allows(one.skill):
+			return found{}, notAllowed(one.skill.Name, who.Agent)
 		case one != nil && one.skill.Status == skills.Blocked:
 			return found{}, blocked(one.skill)
 		case one != nil:

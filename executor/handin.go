@@ -63,7 +63,7 @@ func (s *Supervisor) handedTo(cl *cell, c *call, err error) error {
 	if !errors.As(err, &gone) {
 		return err
 	}
-	s.log.Debug("a cell stopped reading", "call", c.id, "error", err)
+	s.logOf(c).Debug("a cell stopped reading", "error", err)
 	if cl.waited && cl.mouth.untouched() {
 		return errUntouched
 	}

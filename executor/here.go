@@ -11,6 +11,7 @@ import (
 	"github.com/hotcell/hotcell/executor/relay"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/trace"
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
@@ -44,6 +45,7 @@ func (s *Supervisor) here(ctx context.Context, c *call, f found, w a2e.EventWrit
 	delivered := make(chan struct{})
 	c.delivered = delivered
 	s.tidying.Go(func() { defer close(delivered); r.Deliver(c.listener) })
+	defer s.relayed(r)
 	defer r.Close()
 	c.to(control.Running)
 	out := s.execute(ctx, c, f.host, p, r)
@@ -54,15 +56,17 @@ func (s *Supervisor) here(ctx context.Context, c *call, f found, w a2e.EventWrit
 // execute has the plugin run its skill, and waits for that, for the deadline or for whoever cancels the call.
 func (s *Supervisor) execute(ctx context.Context, c *call, h *host, p *plan, r *relay.Relay) outcome {
 	running := time.Now()
-	defer func() { s.watch.Phase("run", time.Since(running)) }()
-	run, cancel := context.WithCancel(ctx)
+	c.phase(spanRun, running)
+	defer func() { s.watch.Phase("run", time.Since(running), c.spans.call.ID()) }()
+	run, cancel := context.WithCancel(trace.With(ctx, c.spans.phase))
 	defer cancel()
 	most, override := int64(p.policy.Limits.Output), c.override // which the call forgets at its end
+	asked := a2e.Execution{                                     // made here: the plugin may go on when the call has ended, and is then forgotten
+		Name: p.skill.Name, Arguments: p.arguments, CorrelationID: c.req.CorrelationID, LLMOverride: ownOverride(override),
+		Metadata: maps.Clone(c.metadata(c.place())), Streaming: c.req.Streams(), EmitEvent: r.Tell,
+	}
 	got, ended, err := enter(s, h, p.skill.Name, func() (*wall.Result, error) {
-		res, err := h.plugin.ExecuteSkill(run, c.who, a2e.Execution{
-			Name: p.skill.Name, Arguments: p.arguments, CorrelationID: c.req.CorrelationID, LLMOverride: ownOverride(override),
-			Metadata: maps.Clone(c.req.Metadata), Streaming: c.req.Streams(), EmitEvent: r.Tell,
-		})
+		res, err := h.plugin.ExecuteSkill(run, c.who, asked)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +102,7 @@ func (s *Supervisor) stray(c *call, ended <-chan struct{}) {
 		select {
 		case <-ended:
 		case <-patience.C:
-			s.log.Warn("a plugin goes on though its call has ended: it should return when its context ends", "call", c.id, "skill", c.now().Skill)
+			s.logOf(c).Warn("a plugin goes on though its call has ended: it should return when its context ends")
 		}
 	})
 }

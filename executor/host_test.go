@@ -366,7 +366,9 @@ func (v view) Allows(s *skills.Skill) bool { return v.who.Agent != "picky" || s.
 // What a caller can't see is unknown, and nothing hints at it; what it sees and its agent may not use is unauthorized. Discover
 // lists neither.
 func TestWhatACallerMaySeeAndUse(t *testing.T) {
-	b := setUp(t, well, func(c *Config) { c.Shelf = shelved{c.Skills} })
+	b := setUp(t, well, func(c *Config) {
+		c.Shelf, c.Plugins = shelved{c.Skills}, []Plugin{guest{"greet": gives("hello")}}
+	})
 	for _, c := range []struct{ principal, agent, skill, want, says string }{
 		{"alice", "", "echo-text", "schema_violation/", ""},
 		{"bob", "", "echo-text", "unknown_skill/", `unknown skill "echo-text"`},
@@ -376,6 +378,8 @@ func TestWhatACallerMaySeeAndUse(t *testing.T) {
 		{"bob", "picky", "echo-text", "unknown_skill/", `unknown skill "echo-text"`},
 		{"alice", "picky", "locked", "unauthorized/", ""},
 		{"alice", "picky", "free", "ok", ""},
+		{"alice", "", "greet", "ok", ""},
+		{"alice", "picky", "greet", "unauthorized/", `skill "greet" is not in the allowed_skills list for agent "picky": who controls the agent can add it`},
 		{"broken", "", "free", "runtime_error/internal", ""},
 	} {
 		answer := b.Call(t.Context(), a2e.Caller{Principal: c.principal, Agent: c.agent}, req(c.skill), nil)

@@ -29,7 +29,7 @@ func (s *Supervisor) deliver(c *call, w a2e.EventWriter) func(context.Context, *
 		}
 		if err := w.WriteEvent(ctx, ev); err != nil {
 			listens = false
-			s.log.Debug("nobody listens to a call's events", "call", c.id, "error", err)
+			s.logOf(c).Debug("nobody listens to a call's events", "error", err)
 		}
 	}
 }
@@ -44,6 +44,11 @@ func (s *Supervisor) awaitListener(c *call) {
 	if c.delivered == nil {
 		return // it never had a cell
 	}
+	defer func() {
+		if left := c.now().Events - int(c.taken.Load()); left > 0 {
+			s.watch.Undelivered(left)
+		}
+	}()
 	tick := time.NewTicker(s.cfg.Patience)
 	defer tick.Stop()
 	for taken, waits := c.taken.Load(), true; waits; {
@@ -55,7 +60,7 @@ func (s *Supervisor) awaitListener(c *call) {
 		case <-tick.C:
 			now := c.taken.Load()
 			if waits = now != taken; !waits {
-				s.log.Warn("a listener takes no events; the rest of them is dropped", "call", c.id, "taken", now, "patience", s.cfg.Patience)
+				s.logOf(c).Warn("a listener takes no events; the rest of them is dropped", "taken", now, "patience", s.cfg.Patience)
 				c.deafen()
 			}
 			taken = now

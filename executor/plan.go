@@ -19,6 +19,7 @@ type plan struct {
 	arguments map[string]any // the call's, over the skill's defaults, valid
 	policy    policies.Effective
 	grants    *grants
+	place     a2e.Trace // where in a trace the skill runs; the zero value until it does
 }
 
 // plan validates the arguments, narrows the policy and has the services grant what it allows. Who gets a
@@ -80,7 +81,7 @@ func checkSize(c *call, p *plan) *a2e.Error {
 func requestFor(c *call, p *plan) *a2e.CallRequest {
 	req := *c.req
 	req.Header.Type, req.Version = a2e.TypeCallRequest, a2e.Version
-	req.Arguments = p.arguments
+	req.Arguments, req.Metadata = p.arguments, c.metadata(p.place)
 	return &req
 }
 
@@ -104,7 +105,9 @@ func (s *Supervisor) image(ctx context.Context, skill *skills.Skill) (images.Ima
 	}
 	pull, cancel := context.WithTimeout(ctx, s.cfg.PullTimeout)
 	defer cancel()
+	began := time.Now()
 	img, err := s.cfg.Images.Resolve(pull, ref, s.cfg.Pull)
+	s.resolved(ctx, began, err)
 	var gone *images.UnavailableError
 	switch {
 	case err == nil:

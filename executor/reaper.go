@@ -78,6 +78,7 @@ func (s *Supervisor) Sweep(ctx context.Context) error {
 	all, err := s.cfg.Driver.List(look)
 	cancel()
 	if err != nil {
+		s.watch.Swept(false)
 		return fmt.Errorf("look for what is left behind: %w", err)
 	}
 	cells, rest := s.condemn(all, time.Now())
@@ -89,6 +90,7 @@ func (s *Supervisor) Sweep(ctx context.Context) error {
 		}
 	}
 	_, err2 := s.remove(ctx, later)
+	s.watch.Swept(err == nil && err2 == nil)
 	return errors.Join(err, err2, s.forgetDead(all))
 }
 
@@ -219,6 +221,7 @@ func (s *Supervisor) removeOne(ctx context.Context, d doomed) error {
 		log.Debug("what is left behind is not removed yet", "because", d.why, "error", err)
 		return fmt.Errorf("%s %s: %w", d.Kind, clip(d.Name, 80), err)
 	}
+	s.watch.Reaped(d.Kind)
 	log.Info("removed what was left behind", "because", d.why)
 	return nil
 }

@@ -31,12 +31,14 @@ type call struct {
 	who      a2e.Caller
 	limits   policies.Limits // what the call may use, once that is decided
 	accepted time.Time
+	spans    spans
 	listener context.Context // ends when nobody listens to events any more, and not when the call is cancelled
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed once answer stands
 
 	taking    *taking            // how the journal takes it
 	early     *relay.Relay       // says how a pull goes, before there is a cell: once there is one it is the cell's
+	label     string             // what metrics call its skill, once that is found
 	deafen    context.CancelFunc // ends listener
 	delivered <-chan struct{}    // closed once the listener has every event; nil without a cell
 	taken     atomic.Int64       // events that the listener took

@@ -157,7 +157,7 @@ func (w *stored) await(ctx context.Context) *a2e.CallResponse {
 		case errors.Is(err, control.ErrNotFound):
 			return nil // it was kept long enough
 		case ctx.Err() == nil:
-			w.s.log.Error("the journal can't be read", "call", w.record.ID, "error", err)
+			w.s.logOfRecord(&w.record).Error("the journal can't be read", "error", err)
 			return w.refuse(unread())
 		}
 	}
@@ -171,7 +171,7 @@ func (w *stored) close(ctx context.Context) {
 	}
 	r, err := w.s.bury(ctx, w.record, fail, again)
 	if err != nil {
-		w.s.log.Error("an abandoned call can't be closed", "call", w.record.ID, "error", err)
+		w.s.logOfRecord(&w.record).Error("an abandoned call can't be closed", "error", err)
 		return
 	}
 	w.record = r

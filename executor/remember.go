@@ -45,11 +45,11 @@ func (s *Supervisor) enter(c *call) (earlier awaiter, refused *a2e.Error) {
 	old, err := s.journal.Accept(ctx, c.record(s.cfg.Instance), c.accepted.Add(-Replay))
 	switch {
 	case err == nil && old == nil:
-		s.watch.CallAccepted(c.req.Name)
+		s.watch.CallAccepted(c.who.Door)
 		s.watch.InFlight(s.calls.inFlight())
 		return nil, nil
 	case err != nil:
-		s.log.Error("a call was refused: it can't be journalled", "call", c.id, "error", err)
+		s.logOf(c).Error("a call was refused: it can't be journalled", "error", err)
 		return nil, unjournalled()
 	case old.Digest != c.digest:
 		return nil, duplicate(c.key.reqID)
@@ -89,7 +89,7 @@ func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record
 	defer cancel()
 	stands, err := s.journal.End(ctx, mine)
 	if err != nil {
-		s.log.Error("an answer is not journalled yet", "call", c.id, "error", err)
+		s.logOf(c).Error("an answer is not journalled yet", "error", err)
 		c.owed.Store(true)
 		s.insisting.Add(1)
 		s.tidying.Go(func() {
@@ -102,7 +102,7 @@ func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record
 		return mine, answer
 	}
 	if theirs := answerOf(stands.Answer); theirs != nil {
-		s.log.Error("a call was closed by another supervisor while it ran here", "call", c.id)
+		s.logOf(c).Error("a call was closed by another supervisor while it ran here")
 		return stands, theirs
 	}
 	return mine, answer
@@ -123,14 +123,14 @@ func (s *Supervisor) insist(r control.Record) {
 		cancel()
 		switch {
 		case err == nil && string(stands.Answer) != string(r.Answer):
-			s.log.Error("an answer was given, and another one stands: another supervisor has closed the call meanwhile", "call", r.ID, "stands", stands.Reason)
+			s.logOfRecord(&r).Error("an answer was given, and another one stands: another supervisor has closed the call meanwhile", "stands", stands.Reason)
 			return
 		case err == nil:
-			s.log.Info("an answer is journalled at last", "call", r.ID)
+			s.logOfRecord(&r).Info("an answer is journalled at last")
 			return
 		case last:
 			s.unwritten.Add(1)
-			s.log.Error("an answer was given and never journalled", "call", r.ID, "error", err)
+			s.logOfRecord(&r).Error("an answer was given and never journalled", "error", err)
 			return
 		}
 	}

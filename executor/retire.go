@@ -18,20 +18,23 @@ const (
 // it keeps its reservation and is tried again until the supervisor gives up; then it is the next one's to reap.
 func (s *Supervisor) retire(c *call, cl *cell, f facts) {
 	began := time.Now()
+	span := c.spans.call.Begin(spanTeardown, began)
 	s.tidying.Go(func() {
+		defer span.End()
 		defer cl.cancel()
 		if cl.lines != nil {
 			s.farewell(cl, f)
 		}
 		if !s.destroy(c, cl) {
+			span.Fail("poisoned")
 			return
 		}
 		s.watch.CellDestroyed()
-		s.watch.Phase("teardown", time.Since(began))
+		s.watch.Phase("teardown", time.Since(began), span.ID())
 		ctx, cancel := context.WithTimeout(context.Background(), undoLimit)
 		defer cancel()
 		if err := cl.undo(ctx); err != nil {
-			s.log.Error("a call's share was not given back", "call", c.id, "error", err)
+			s.logOf(c).Error("a call's share was not given back", "error", err)
 		}
 	})
 }
@@ -69,7 +72,7 @@ func (s *Supervisor) destroy(c *call, cl *cell) bool {
 			s.gone(cl.name)
 			return true
 		}
-		s.log.Warn("a cell will not die and keeps its reservation", "call", c.id, "cell", cl.box.ID(), "error", err)
+		s.logOf(c).Warn("a cell will not die and keeps its reservation", "cell", cl.box.ID(), "error", err)
 		if err := s.held.poison(cl.name); err != nil {
 			s.log.Error("a poisoned cell is not on record", "cell", cl.name, "error", err)
 		}
@@ -90,6 +93,7 @@ func (s *Supervisor) gone(name string) {
 
 // tellPoisoned tells the other supervisors which cells of ours will not die.
 func (s *Supervisor) tellPoisoned(names []string) error {
+	s.watch.Poisoned(len(names))
 	if s.cfg.Owners == nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
@@ -91,7 +93,8 @@ type watcher struct {
 func (w *watcher) count(f func()) { w.mu.Lock(); defer w.mu.Unlock(); f() }
 
 func (w *watcher) CallAccepted(string) { w.count(func() { w.accepted++ }) }
-func (w *watcher) CallEnded(_, code, reason string) {
+func (w *watcher) CallEnded(_ string, end control.Call, _ string) {
+	code, reason := cmp.Or(string(end.Code), "ok"), end.Reason
 	w.count(func() { w.ended++; w.codes = append(w.codes, code+"/"+reason) })
 }
 func (w *watcher) CellCreated()     { w.count(func() { w.created++ }) }

@@ -42,7 +42,7 @@ type side struct {
 func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants) *side {
 	own, end := ctx, func() {}
 	if len(g.all) > 0 {
-		own, end = outlived(context.WithValue(ctx, aroundKey{}, g.values(ctx)))
+		own, end = outlived(around(ctx, c, g.values(ctx)))
 	}
 	d := &side{
 		s: s, c: c, grants: g, lines: cl.lines, ctx: own, end: end,
@@ -106,7 +106,7 @@ func (d *side) accept() {
 // survive keeps a fault of hotcell's own within the stream or the tool line that met it.
 func (d *side) survive(what string) {
 	if r := recover(); r != nil {
-		d.s.log.Error("a "+what+" met a fault of hotcell's own", "call", d.c.id, "panic", r, "stack", string(debug.Stack()))
+		d.s.logOf(d.c).Error("a "+what+" met a fault of hotcell's own", "panic", r, "stack", string(debug.Stack()))
 	}
 }
 

@@ -76,7 +76,7 @@ func serveIn(t *testing.T, dir, bin string, env ...string) *daemon {
 	d := &daemon{dir: dir, socket: filepath.Join(dir, "s"), stderr: &bytes.Buffer{}, read: make(chan struct{})}
 	d.cmd = exec.Command(bin, "serve", "--socket", d.socket, "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"))
 	d.cmd.Dir = dir
-	d.cmd.Env = append(os.Environ(), env...)
+	d.cmd.Env = append(append(os.Environ(), "HOTCELL__READINESS__CANARY=0"), env...)
 	pipe, err := d.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

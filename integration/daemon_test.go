@@ -73,7 +73,7 @@ func TestFiftyCallsAtOnce(t *testing.T) {
 	wg.Wait()
 	metrics := get(t, d.url+"/metrics")
 	for _, want := range []string{
-		`hotcell_calls_total{code="ok",reason="",skill="code-review"} 50`,
+		`hotcell_calls_total{code="ok",door="socket",reason="",skill="code-review"} 50`,
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("metrics lack %s:\n%s", want, grep(metrics, "hotcell_calls_total"))

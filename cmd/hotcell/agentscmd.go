@@ -47,7 +47,7 @@ func (a *app) agentsCmd() *cobra.Command {
 			"the same data folder follows within a second. AGENT is a name or, as 'agents list' shows it, a number.",
 	}
 	group(c)
-	c.AddCommand(a.listAgentsCmd(), a.createAgentCmd(), a.allowCmd(true), a.allowCmd(false), a.deleteAgentCmd())
+	c.AddCommand(a.listAgentsCmd(), a.createAgentCmd(), a.allowCmd(true), a.allowCmd(false), a.enableCmd(true), a.enableCmd(false), a.deleteAgentCmd())
 	return c
 }
 
@@ -69,7 +69,7 @@ func (a *app) atDesk(ctx context.Context, do func(context.Context, *host.Desk) e
 	if err != nil {
 		return err
 	}
-	d, err := host.OpenDesk(ctx, cfg, a.logger(slog.LevelWarn))
+	d, err := host.OpenDesk(ctx, cfg, a.logger(cfg, slog.LevelWarn))
 	var bad *host.ConfigError
 	if errors.As(err, &bad) {
 		return usagef("%w", err)
@@ -230,7 +230,7 @@ func (a *app) allow(ctx context.Context, d *host.Desk, w *whose, name string, sk
 		flow = d.Agents.SkillOn
 	}
 	for _, skill := range skills {
-		if _, err := flow(ctx, who, agent.ID, catalog.AnyRevision, skill); err != nil {
+		if agent, err = flow(ctx, who, agent.ID, catalog.AnyRevision, skill); err != nil {
 			return err
 		}
 	}

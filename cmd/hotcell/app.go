@@ -15,6 +15,7 @@ import (
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/doctor"
 	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/internal/telemetry"
 )
 
 // app is the process as its commands see it: what tests put in the place of the real one.
@@ -67,7 +68,14 @@ type system struct {
 	probe      func(ctx context.Context) error // asks the engine whether it is there
 	installer  catalog.Installer               // keeps the bundles that operators upload
 	journalled func() error                    // says why no call can be journalled; nil: always
+	canary     canary                          // sees whether cells can be made
 	close      func() error
+}
+
+// canary makes a cell now and then; its zero value does not.
+type canary struct {
+	run   func(ctx context.Context)
+	ready func(ctx context.Context) error // says why no cells can be made
 }
 
 // run executes one command line and returns the process's exit code.
@@ -91,7 +99,13 @@ func errorLine(err error) string {
 	return indented(block(err.Error(), maxLogText))
 }
 
-// logger writes what hotcell itself has to say to stderr, above a progress bar.
-func (a *app) logger(level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(a.errs, &slog.HandlerOptions{Level: level}))
+// logger writes what hotcell itself has to say to stderr, above a progress bar. The level is the command's own, which the
+// configuration may replace.
+func (a *app) logger(cfg *config.Config, level slog.Level) *slog.Logger {
+	if cfg.Log.Level != config.LogLevelAuto {
+		if l, err := telemetry.ParseLevel(cfg.Log.Level); err == nil {
+			level = l
+		}
+	}
+	return telemetry.NewLogger(a.errs, cfg.Log.Format, level)
 }

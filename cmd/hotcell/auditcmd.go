@@ -50,7 +50,7 @@ func (a *app) listAudit(ctx context.Context, call string, limit int, asJSON bool
 	if _, err := os.Stat(cfg.JournalPath()); errors.Is(err, fs.ErrNotExist) {
 		return usagef("there is no journal yet: %s", oneLine(cfg.JournalPath(), 300))
 	}
-	journal, err := host.OpenJournal(ctx, cfg, a.logger(slog.LevelWarn))
+	journal, err := host.OpenJournal(ctx, cfg, a.logger(cfg, slog.LevelWarn))
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (a *app) findSkill(name string) (*skills.Skill, *config.Config, error) {
 	case near != "":
 		return nil, nil, usagef("unknown skill %q: did you mean %q?", oneLine(name, 80), oneLine(near, 80))
 	}
-	return nil, nil, usagef("unknown skill %q: 'hotcell skills list --all' shows what is there", oneLine(name, 80))
+	return nil, nil, usagef("unknown skill %q: 'hotcell skills list --all' shows what is there; custom skills are at /api/v1/custom-skills of the daemon", oneLine(name, 80))
 }
 
 // catalog loads the skills without any engine.
@@ -38,7 +38,7 @@ func (a *app) catalog() (skills.Catalog, error) {
 }
 
 func (a *app) loadLibrary(cfg *config.Config) (*skills.Library, error) {
-	log := a.logger(slog.LevelWarn)
+	log := a.logger(cfg, slog.LevelWarn)
 	box := host.Toolbox(cfg, log) // knows what is configured; asks no server
 	defer box.Close()
 	lib, err := host.Library(cfg, box, log)

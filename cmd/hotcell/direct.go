@@ -43,7 +43,7 @@ func gatherDirect(ctx context.Context, cfg *config.Config, id string, log *slog.
 		Owners: func() ([]instance.Info, error) { return instance.List(filepath.Join(cfg.DataDir, host.InstancesDir)) },
 		Direct: lookDirect,
 	}
-	m, err := host.WithoutEngine(cfg, id, log)
+	m, err := host.WithoutEngine(cfg, id, log, nil)
 	if err != nil {
 		from.Engine = func(context.Context) (sandbox.EngineFacts, error) { return sandbox.EngineFacts{}, err }
 		return doctor.Gather(ctx, set, from)
@@ -88,7 +88,7 @@ func lookDirect(ctx context.Context) doctor.Direct {
 
 // directCells are the cells of the driver oci on this host.
 func directCells(ctx context.Context, cfg *config.Config, id string, log *slog.Logger) (cells []sandbox.Listed, err error) {
-	m, err := host.WithoutEngine(cfg, id, log)
+	m, err := host.WithoutEngine(cfg, id, log, nil)
 	if err != nil {
 		return nil, err
 	}

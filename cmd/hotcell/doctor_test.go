@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/doctor"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -150,7 +151,7 @@ func TestDoctorIsInterrupted(t *testing.T) {
 }
 
 func TestTheTrialsSkill(t *testing.T) {
-	s := trialSkill("sha256:1")
+	s := host.ProbeSkill(trialName, "sha256:1", trialLimit)
 	if s.Run.Image != "sha256:1" || strings.Join(s.Run.Command, " ") != wall.RunnerPath+" "+wall.ProbeFlag {
 		t.Errorf("%+v", s.Run)
 	}

@@ -43,7 +43,7 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 		case <-ctx.Done():
 		}
 	}()
-	report := doctor.Examine(a.gather(ctx, cfg, a.logger(slog.LevelError)))
+	report := doctor.Examine(a.gather(ctx, cfg, a.logger(cfg, slog.LevelError)))
 	select {
 	case <-interrupted:
 		return silent(exitInterrupted)

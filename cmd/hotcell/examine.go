@@ -109,7 +109,7 @@ func pinFacts(ctx context.Context, cfg *config.Config, engine bool) (p doctor.Pi
 	log := slog.New(slog.DiscardHandler)
 	var kept *host.Keeping
 	if engine {
-		kept, err = host.EngineImages(cfg, 0, log)
+		kept, err = host.EngineImages(cfg, 0, log, nil)
 	} else {
 		kept, _, err = host.OwnImages(cfg, log)
 	}

@@ -149,7 +149,7 @@ func TestMakers(t *testing.T) {
 				}
 			}
 			var said bytes.Buffer
-			m, err := host.Makers(t.Context(), cfg, "test-makers", slog.New(slog.NewTextHandler(&said, nil)))
+			m, err := host.Makers(t.Context(), cfg, "test-makers", slog.New(slog.NewTextHandler(&said, nil)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

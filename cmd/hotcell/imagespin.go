@@ -58,12 +58,12 @@ func (a *app) keeping(ctx context.Context, do func(ctx context.Context, cfg *con
 
 // openImages opens the images of the driver that makes cells here. engine: an engine has them.
 func (a *app) openImages(ctx context.Context, cfg *config.Config) (kept *host.Keeping, engine bool, err error) {
-	log := a.logger(slog.LevelWarn)
+	log := a.logger(cfg, slog.LevelWarn)
 	if cfg.Sandbox.Driver == host.DriverOCI || chosen(ctx, cfg, host.NewInstance()) == host.DriverOCI {
 		kept, _, err = host.OwnImages(cfg, log)
 		return kept, false, err
 	}
-	kept, err = host.EngineImages(cfg, 0, log)
+	kept, err = host.EngineImages(cfg, 0, log, nil)
 	return kept, true, err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func (a *app) installer(ctx context.Context) (*install.Installer, *config.Config
 			return nil, nil, err
 		}
 	}
-	in, err := host.OpenInstaller(ctx, cfg, nil, a.logger(slog.LevelWarn))
+	in, err := host.OpenInstaller(ctx, cfg, nil, a.logger(cfg, slog.LevelWarn))
 	return in, cfg, err
 }
 
@@ -113,10 +114,7 @@ func installFile(ctx context.Context, in *install.Installer, path, name string) 
 	if kind == "" {
 		return nil, usagef("%s: expected a zip or tar.gz archive, or the folder of a skill", oneLine(path, 200))
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, usagef("%w", plainPathError(err))
-	}
-	return in.Install(ctx, name, kind, f, "")
+	return in.Install(ctx, name, kind, io.MultiReader(bytes.NewReader(first[:n]), f), "") // a pipe can't be read again
 }
 
 // installFolder hands over what hotcell would read of a folder.

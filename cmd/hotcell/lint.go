@@ -47,7 +47,7 @@ func (a *app) lintSkills(paths []string, strict, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	box := host.Toolbox(cfg, a.logger(slog.LevelWarn)) // knows what is configured; asks no server
+	box := host.Toolbox(cfg, a.logger(cfg, slog.LevelWarn)) // knows what is configured; asks no server
 	defer box.Close()
 	o := skills.LintOptions{Tools: box}
 	if strict {

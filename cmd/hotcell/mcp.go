@@ -38,7 +38,7 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 		return err
 	}
 	a.errs = newScreen(heedless(a.stderr), a.getenv)
-	log := a.logger(slog.LevelInfo)
+	log := a.logger(cfg, slog.LevelInfo)
 	sys, err := a.open(ctx, cfg, log)
 	if err != nil {
 		return err

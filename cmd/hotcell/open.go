@@ -36,7 +36,12 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, e
 	if err != nil {
 		return nil, err
 	}
+	var bird canary
+	if c := sys.Canary; c != nil {
+		bird = canary{run: c.Run, ready: c.Ready}
+	}
 	return &system{
+		canary:  bird,
 		catalog: sys.Catalog.Reader, custom: sys.Catalog.Custom, agents: sys.Catalog.Agents, approvals: sys.Catalog.Approvals,
 		skills: sys.Skills, watch: sys.Watch, supervisor: sys.Supervisor, metrics: sys.Metrics, auth: sys.Auth,
 		installer: sys.Installer, probe: sys.Probe, journalled: sys.Journalled, close: sys.Close,

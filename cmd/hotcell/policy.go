@@ -73,7 +73,7 @@ func (a *app) explain(name, timeout string, asJSON, spec bool) error {
 	if spec {
 		return a.printSpec(skill, effective, image)
 	}
-	told := grants(cfg, a.logger(slog.LevelWarn), skill, effective)
+	told := grants(cfg, a.logger(cfg, slog.LevelWarn), skill, effective)
 	if asJSON {
 		err = a.printJSON(explained{
 			skill.Name, skill.Status, skill.BlockedWhy, image, told,

@@ -72,13 +72,14 @@ func (a *app) runSkill(ctx context.Context, name string, f runFlags) error {
 		return err
 	}
 	cfg.Pool.Max = 0 // there is no next call
-	sys, err := a.open(ctx, cfg, a.logger(slog.LevelWarn))
+	log := a.logger(cfg, slog.LevelWarn)
+	sys, err := a.open(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	req, files, err := a.request(sys.skills, cfg, name, timeout, f)
 	if err == nil {
-		err = a.call(ctx, sys, req, files, f, timeoutBound(cfg, sys.skills, req))
+		err = a.call(ctx, sys, log, req, files, f, timeoutBound(cfg, sys.skills, req))
 	}
 	return errors.Join(err, sys.close())
 }
@@ -111,7 +112,7 @@ func (a *app) request(catalog skills.Catalog, cfg *config.Config, name string, t
 }
 
 // call runs the request, shows what comes, and returns how the process is to exit.
-func (a *app) call(ctx context.Context, sys *system, req *a2e.CallRequest, files fs.FS, f runFlags, bound policies.Party) error {
+func (a *app) call(ctx context.Context, sys *system, log *slog.Logger, req *a2e.CallRequest, files fs.FS, f runFlags, bound policies.Party) error {
 	saved, err := newArtifacts(f.out, f.force)
 	if err != nil {
 		return err
@@ -119,13 +120,13 @@ func (a *app) call(ctx context.Context, sys *system, req *a2e.CallRequest, files
 	var resp *a2e.CallResponse
 	var lost lostReader
 	var shown recent
-	log := a.logger(slog.LevelWarn)
 	signals := a.interruptible(ctx, sys.supervisor, nil, func(ctx context.Context) {
 		answered, swept := sweepBeside(ctx, sys.supervisor, log)
 		defer swept()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		lost.cancel = cancel
+		ctx = a2e.WithTrace(ctx, a2e.ParseTrace(a.getenv("TRACEPARENT"), a.getenv("TRACESTATE")))
 		resp = sys.supervisor.Run(ctx, a2e.Caller{Door: "cli"}, req, files, a.writer(f, saved, &shown, &lost))
 		a.errs.endProgress()
 		err = errors.Join(a.answer(f.json, resp, saved, func(e *a2e.Error) { showFailure(a.errs, req.Name, e, bound, &shown) }), lost.err)

@@ -54,7 +54,7 @@ func (a *app) serve(ctx context.Context, overrides map[string]any) error {
 	if err != nil {
 		return err
 	}
-	log := a.logger(slog.LevelInfo)
+	log := a.logger(cfg, slog.LevelInfo)
 	sys, err := a.open(ctx, cfg, log)
 	if err != nil {
 		return err
@@ -78,17 +78,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	remote, err := front.New(front.Options{
 		Config: cfg, Supervisor: sys.supervisor, Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Version: version(embedded).Version, Log: log,
 		Reader: sys.catalog, Custom: sys.custom, Agents: sys.agents, Approvals: sys.approvals, Installer: sys.installer,
-		Ready: func(c context.Context) error {
-			if ctx.Err() != nil {
-				return errors.New("stopping")
-			}
-			if sys.journalled != nil {
-				if err := sys.journalled(); err != nil {
-					return err
-				}
-			}
-			return sys.probe(c)
-		},
+		Ready: sys.ready(ctx),
 	})
 	if err != nil {
 		return err
@@ -101,14 +91,19 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	if err != nil {
 		return errors.Join(listenError(cfg.Socket, "--socket", err), web.Close())
 	}
+	admin, err := a.adminDoor(ctx, sys, cfg, log)
+	if err != nil {
+		return errors.Join(err, web.Close(), local.Close())
+	}
 	warnOfExposure(cfg, log)
 	probeEngine(ctx, sys, log)
 	a.errs.line(fmt.Sprintf("hotcell: ready: http://%s and %s", web.Addr(), cfg.Socket))
-	return serveDoors(ctx, sys.supervisor, log,
+	defer sys.sing(ctx)()
+	return serveDoors(ctx, sys.supervisor, log, append(admin,
 		func(ctx context.Context) error { return rest.Serve(ctx, web, remote, log) },
 		func(ctx context.Context) error { return host.ServeSocket(ctx, local) },
 		remote.Run,
-	)
+	)...)
 }
 
 // listenError is one line that says what can't be listened at and why, and which flag names another place. A socket's own

@@ -77,7 +77,7 @@ func (a *app) createToken(ctx context.Context, f tokenFlags) error {
 	if err := host.DataFolder(cfg.DataDir); err != nil {
 		return err
 	}
-	journal, err := host.OpenJournal(ctx, cfg, a.logger(slog.LevelWarn))
+	journal, err := host.OpenJournal(ctx, cfg, a.logger(cfg, slog.LevelWarn))
 	if err != nil {
 		return err
 	}
@@ -245,5 +245,5 @@ func (a *app) tokenStore(ctx context.Context) (*store.Store, error) {
 	if _, err := os.Stat(cfg.JournalPath()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return host.OpenJournal(ctx, cfg, a.logger(slog.LevelWarn))
+	return host.OpenJournal(ctx, cfg, a.logger(cfg, slog.LevelWarn))
 }

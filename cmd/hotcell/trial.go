@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/hotcell/hotcell/executor"
@@ -18,7 +14,6 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/doctor"
-	"github.com/hotcell/hotcell/internal/fileset"
 	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/instance"
 	"github.com/hotcell/hotcell/internal/skills"
@@ -76,7 +71,7 @@ func (t trial) cell(ctx context.Context, defaults []doctor.Image) doctor.Cell {
 
 func (t trial) in(ctx context.Context, ref, id string) doctor.Cell {
 	began := time.Now()
-	skill := trialSkill(id)
+	skill := host.ProbeSkill(trialName, id, trialLimit)
 	effective, err := policies.Narrow(t.policy(), skill.Policy, policies.Policy{})
 	if err != nil {
 		return doctor.Cell{Failed: err.Error()}
@@ -105,7 +100,7 @@ func (t trial) policy() policies.Policy {
 // cell.
 func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe, source string, err error) {
 	cfg := executor.Config{
-		Driver: t.driver, Images: t.store, Skills: oneSkill{skill},
+		Driver: t.driver, Images: t.store, Skills: host.OneSkill(skill),
 		Runner: func(arch string) (sandbox.Tree, error) { return host.RunnerTree(embedded, arch) },
 		Policy: t.policy(), Pull: images.PullNever, MaxCells: 1,
 		Instance: t.instance, Host: host.HostID(), RunDir: host.RunDir(t.cfg), Log: t.log,
@@ -178,34 +173,4 @@ func probeOf(data any) (*wall.Probe, error) {
 		return nil, errors.New("the cell answered with something else than what it sees")
 	}
 	return probe, nil
-}
-
-// trialSkill looks around in an image.
-func trialSkill(image string) *skills.Skill {
-	const name, text = "README", "hotcell doctor looks at a cell from within.\n"
-	sum := sha256.Sum256([]byte(text))
-	files := fileset.New()
-	files.Add(name, fileset.Entry{Size: int64(len(text)), Mode: 0o644, Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(text)), nil
-	}})
-	return &skills.Skill{
-		Name: trialName, Version: "1.0.0", Status: skills.Published,
-		Run: skills.Run{Image: image, Kind: "command", Command: wall.ProbeCommand()},
-		Policy: policies.Policy{Timeout: trialLimit, Limits: policies.Limits{
-			Memory: 64 * policies.Mi, CPU: policies.Core / 2, PIDs: 48, Files: 128, Workspace: policies.Mi, Out: policies.Mi,
-		}},
-		Bundle: skills.Bundle{FS: files, Digest: hex.EncodeToString(sum[:]), Files: 1, Bytes: int64(len(text))},
-	}
-}
-
-// oneSkill is a catalog of one.
-type oneSkill struct{ skill *skills.Skill }
-
-func (o oneSkill) List() []*skills.Skill { return []*skills.Skill{o.skill} }
-
-func (o oneSkill) Find(name string) (*skills.Skill, string) {
-	if name == o.skill.Name {
-		return o.skill, ""
-	}
-	return nil, ""
 }

@@ -74,9 +74,10 @@ type Relay struct {
 	ready  bool
 	output int64
 	out    int64
-	events int             // that were charged
-	cost   int64           // of the line at hand, in bytes
-	seq    int             // of the next event
+	events int   // that were charged
+	cost   int64 // of the line at hand, in bytes
+	seq    int   // of the next event
+	counts Counts
 	open   map[string]bool // artifacts that had a chunk: true once final
 	lines  atomic.Uint64
 }
@@ -205,7 +206,11 @@ func (r *Relay) Hush(most uint64) bool {
 func (r *Relay) line(l wall.Line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.counts.Bytes += int64(len(l.Bytes)) + l.Dropped
 	if r.quiet {
+		if !r.closed {
+			r.counts.Dropped++
+		}
 		return
 	}
 	r.cost = int64(len(l.Bytes)) + l.Dropped
@@ -265,6 +270,7 @@ func (r *Relay) up(b []byte) {
 
 // cut handles a line that was too long. A result that does not fit ends the call; anything else is told.
 func (r *Relay) cut(l wall.Line) {
+	r.counts.Truncated++
 	if l.Type == wall.TypeResult && !r.result {
 		r.over(BudgetResult)
 		return

@@ -16,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/engineapi"
 )
 
 // Options configure a [Store].
@@ -25,8 +26,9 @@ type Options struct {
 	// Remember is how long an answer of the engine is good for. From one second on it is asked for again, beside the caller;
 	// 0: each caller asks.
 	Remember time.Duration
-	Logins   images.Logins  // nil: no registry wants one
-	Ledger   *images.Ledger // notes what is pulled; nil: nobody does
+	Logins   images.Logins      // nil: no registry wants one
+	Ledger   *images.Ledger     // notes what is pulled; nil: nobody does
+	Watch    engineapi.Observer // is told of each request to the engine; nil: nobody
 }
 
 // Timeouts bound the requests to the engine. A zero field takes the default.
@@ -93,7 +95,7 @@ func Host(host string) string {
 // New makes a store. It reads the environment and checks the host's syntax, and connects with the first request.
 func New(opts Options) (*Store, error) {
 	host := Host(opts.Host)
-	cl, err := connect(host)
+	cl, err := connect(host, opts.Watch)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +112,7 @@ func New(opts Options) (*Store, error) {
 }
 
 // connect makes a client without an overall timeout, which would cut pulls.
-func connect(host string) (*boundClient, error) {
+func connect(host string, watch engineapi.Observer) (*boundClient, error) {
 	var opts []client.Opt
 	scheme, _, _ := strings.Cut(host, "://")
 	switch scheme {
@@ -120,7 +122,7 @@ func connect(host string) (*boundClient, error) {
 	default:
 		opts = append(opts, client.WithTLSClientConfigFromEnv())
 	}
-	bound := &boundClient{}
+	bound := &boundClient{watch: watch}
 	opts = append(opts, client.WithHost(host), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation(), bound.tune)
 	cl, err := client.NewClientWithOpts(opts...)
 	if err != nil {
@@ -137,6 +139,7 @@ const maxAnswer = 64 << 20
 type boundClient struct {
 	*client.Client
 	transport *http.Transport
+	watch     engineapi.Observer
 }
 
 // Close closes idle connections.
@@ -162,7 +165,7 @@ func (c *boundClient) tune(cl *client.Client) error {
 	if err := client.WithScheme(scheme)(cl); err != nil {
 		return err
 	}
-	return client.WithHTTPClient(&http.Client{Transport: bounded{transport}, CheckRedirect: client.CheckRedirect})(cl)
+	return client.WithHTTPClient(&http.Client{Transport: engineapi.Watch(bounded{transport}, c.watch), CheckRedirect: client.CheckRedirect})(cl)
 }
 
 // bounded reads at most maxAnswer of each body. What is longer fails with *http.MaxBytesError.

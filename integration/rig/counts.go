@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hotcell/hotcell/executor"
+	"github.com/hotcell/hotcell/internal/control"
 )
 
 // counts is an observer that keeps the books: what began has to end. It tells next what it is told.
@@ -13,14 +14,14 @@ type counts struct {
 	accepted, ended, created, destroyed atomic.Int64
 }
 
-func (c *counts) CallAccepted(skill string) {
+func (c *counts) CallAccepted(door string) {
 	c.accepted.Add(1)
-	c.Observer.CallAccepted(skill)
+	c.Observer.CallAccepted(door)
 }
 
-func (c *counts) CallEnded(skill, code, reason string) {
+func (c *counts) CallEnded(skill string, end control.Call, trace string) {
 	c.ended.Add(1)
-	c.Observer.CallEnded(skill, code, reason)
+	c.Observer.CallEnded(skill, end, trace)
 }
 
 func (c *counts) CellCreated() {

@@ -37,7 +37,7 @@ func (h *Host) send(ctx context.Context, who a2e.Caller, p *sendParams, size int
 	if asked != nil {
 		id = *asked
 	}
-	t, s, err := h.start(who, id, o, p, shelf)
+	t, s, err := h.start(ctx, who, id, o, p, shelf)
 	if err == nil {
 		h.memory.note(who.Principal, id.task, p.Message, size)
 	}
@@ -78,7 +78,7 @@ func (h *Host) asked(ctx context.Context, who a2e.Caller, m *message) (*identity
 
 // start begins the task of an order. Without a skill it asks for one, with the list of them; asked again, that is the answer
 // that it has already.
-func (h *Host) start(who a2e.Caller, id identity, o order, p *sendParams, s *shelf) (*task, *stream, error) {
+func (h *Host) start(ctx context.Context, who a2e.Caller, id identity, o order, p *sendParams, s *shelf) (*task, *stream, error) {
 	question := o.skill == nil
 	if question {
 		o = order{skill: s.byID[catalogue], arguments: map[string]any{}}
@@ -92,8 +92,9 @@ func (h *Host) start(who a2e.Caller, id identity, o order, p *sendParams, s *she
 	} else if err := describe(req, id, p); err != nil {
 		return nil, nil, err
 	}
+	from := a2e.TraceOf(ctx) // which alone of the request outlives it
 	do := func(ctx context.Context, w a2e.EventWriter) *a2e.CallResponse {
-		return h.handler.Call(ctx, who, req, w)
+		return h.handler.Call(a2e.WithTrace(ctx, from), who, req, w)
 	}
 	if o.skill.local {
 		do = func(context.Context, a2e.EventWriter) *a2e.CallResponse { return localAnswer(req, s.answer()) }

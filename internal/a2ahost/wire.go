@@ -16,6 +16,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
 )
 
@@ -27,6 +28,7 @@ const (
 
 // route sends a request to its binding.
 func (h *Host) route(w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(a2e.WithTrace(r.Context(), a2e.HeaderTrace(r.Header)))
 	activate(w, r)
 	done, ok := h.room(r)
 	if !ok {
@@ -35,6 +37,9 @@ func (h *Host) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
+	place := &reading{}
+	defer place.end()
+	r = r.WithContext(context.WithValue(r.Context(), readingKey{}, place))
 	path := strings.TrimPrefix(r.URL.Path, BasePath)
 	if path == "/rpc" || path == "/rpc/" {
 		h.serveRPC(w, r)

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
 )
 
 // WebOptions are what a [Web] works with. A zero value means the default that its comment names.
@@ -128,7 +130,7 @@ func (w *Web) send(rw http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	switch err := ws.take(r.Context(), body, header, release); {
+	switch err := ws.take(a2e.WithTrace(r.Context(), a2e.HeaderTrace(r.Header)), body, header, release); {
 	case errors.Is(err, errFull):
 		w.busy(rw, "too many requests of this session wait for their turn: try again later")
 	case err != nil:

@@ -136,6 +136,9 @@ func (ws *webSession) take(ctx context.Context, body []byte, header auth.Secret,
 		release()
 		return nil
 	}
+	if call, ok := m.(*a2e.CallRequest); ok {
+		call.Traced(a2e.TraceOf(ctx))
+	}
 	if !ws.in.put(ctx, letter{m: m, err: err, size: len(body), header: header, release: release}) {
 		ws.seen.done(id)
 		release()

@@ -42,10 +42,12 @@ func hotcell() plan {
 		folders: []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
 		floors:  floors(),
 		testOnly: map[string]bool{
-			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "internal/testutil/registry": true, "sandbox/sandboxtest": true,
+			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "internal/testutil/registry": true,
+			"internal/testutil/collector": true, "sandbox/sandboxtest": true,
 		},
 		edges: map[string][]string{
 			"internal/control":        {"internal/a2e"},
+			"internal/trace":          {"internal/a2e"},
 			"internal/skills":         {"policies"},
 			"internal/skills/bundled": {"internal/skills"},
 			"executor":                {"executor/admission", "executor/relay"},
@@ -77,13 +79,16 @@ func floors() map[string]int {
 		"internal/wall":       floorWords,
 		"internal/cleanup":    floorWords,
 		"internal/control":    floorWords,
+		"internal/trace":      floorWords,
 		"internal/fileset":    floorWords,
+		"internal/engineapi":  floorWords,
 		"internal/pattern":    floorWords,
 		"internal/testutil":   floorWords,
 		"internal/archtest":   floorWords,
 
 		"internal/testutil/engineproxy": floorWords,
 		"internal/testutil/registry":    floorWords,
+		"internal/testutil/collector":   floorWords,
 
 		"sandbox":                 floorContract,
 		"images":                  floorContract,
@@ -129,6 +134,7 @@ func floors() map[string]int {
 		"internal/config":    floorExecutor,
 		"internal/curator":   floorExecutor,
 		"internal/doctor":    floorExecutor,
+		"internal/telemetry": floorExecutor,
 
 		"internal/host": floorWiring,
 
@@ -205,6 +211,9 @@ func dependencies() []dependency {
 		{"modernc.org/sqlite", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/pressly/goose/v3", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/prometheus/client_golang", []string{"internal/metrics"}, "others report through small observer interfaces"},
+		{"go.opentelemetry.io/otel", []string{"internal/telemetry"}, "others tell of spans through a small interface"},
+		{"go.opentelemetry.io/proto/otlp", []string{"internal/testutil/collector"}, "tests are collectors"},
+		{"google.golang.org/protobuf", []string{"internal/testutil/collector"}, "tests are collectors"},
 		{"golang.org/x/net", []string{"policies"}, "names of hosts are brought into one form in one place"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/llm"
 	"github.com/hotcell/hotcell/internal/service"
+	"github.com/hotcell/hotcell/internal/trace"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/policies"
 )
@@ -29,7 +30,8 @@ type grant struct {
 	end  context.CancelFunc
 
 	mu    sync.Mutex
-	token string // "": not active
+	token string     // "": not active
+	span  trace.Span // within which requests are made
 }
 
 var (
@@ -131,7 +133,7 @@ func (g *grant) Activate(ctx context.Context, token string) {
 	if g.token != "" || token == "" || g.life.Err() != nil {
 		return
 	}
-	g.token = token
+	g.token, g.span = token, trace.Of(ctx)
 	context.AfterFunc(ctx, g.end)
 }
 

@@ -55,6 +55,7 @@ func (g *grant) keep(r *record) {
 	if r.reason != "" && !g.notes.refuse() {
 		return
 	}
+	g.tell(r)
 	data := map[string]any{
 		"provider": g.plan.to.Name, "model": r.model, "endpoint": r.endpoint, "status": r.status, "bytes": r.bytes,
 		"tokens_in": r.used.in, "tokens_out": r.used.out, "ms": time.Since(r.began).Milliseconds(),

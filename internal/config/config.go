@@ -35,6 +35,20 @@ type Config struct {
 	Quotas  Quotas
 
 	Approvals Approvals
+	Admin     Admin
+	Readiness Readiness
+	Telemetry Telemetry
+	Log       Log
+}
+
+// Admin is the second listener, for those who run hotcell.
+type Admin struct {
+	Listen string // host:port for metrics and profiles; "": there is none
+}
+
+// Readiness says how hotcell finds out whether it can make cells.
+type Readiness struct {
+	Canary Age // how often a cell is made to see; 0: never
 }
 
 // Approvals says how writes of skills that agents ask for are decided about.
@@ -125,6 +139,9 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Auth:    Auth{Mode: AuthNone, OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
 
 		Approvals: Approvals{Expire: Day},
+		Readiness: Readiness{Canary: Age(30 * time.Second)},
+		Telemetry: Telemetry{OTLP: OTLP{Headers: map[string]string{}, Sample: 1}},
+		Log:       Log{Format: "text", Level: LogLevelAuto},
 	}
 	if root {
 		return c

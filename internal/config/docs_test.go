@@ -28,7 +28,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	}
 	root := Default(true, "", "")
 	want := map[string]string{"images.defaults.python": root.Images.Defaults["python"], "images.defaults.sh": root.Images.Defaults["sh"]}
-	want["skills.plugins"] = "{}"
+	want["skills.plugins"], want["telemetry.otlp.headers"] = "{}", "{}"
 	for _, f := range fields() {
 		if !f.isMap() {
 			want[f.key] = bare(shown(f.place(root)))

@@ -13,7 +13,7 @@ import (
 	"github.com/hotcell/hotcell/policies"
 )
 
-// field ties a key to its place in a Config. The place is a *string, *bool, *int, *int64, *[]string,
+// field ties a key to its place in a Config. The place is a *string, *bool, *int, *int64, *float64, *[]string,
 // *map[string]string, *images.PullPolicy, *policies.Bytes, *policies.MilliCPU, *policies.Network or *Age; or, from a file
 // alone, a *Secrets, a *Logins, a *[]llm.Provider or a *map[string]MCPServer.
 type field struct {
@@ -84,6 +84,14 @@ func fields() []field {
 		{"quotas.memory_seconds", func(c *Config) any { return &c.Quotas.Memory }},
 		{"approvals.expire", func(c *Config) any { return &c.Approvals.Expire }},
 		{"approvals.delete", func(c *Config) any { return &c.Approvals.Delete }},
+		{"admin.listen", func(c *Config) any { return &c.Admin.Listen }},
+		{"readiness.canary", func(c *Config) any { return &c.Readiness.Canary }},
+		{"telemetry.otlp.endpoint", func(c *Config) any { return &c.Telemetry.OTLP.Endpoint }},
+		{"telemetry.otlp.headers", func(c *Config) any { return &c.Telemetry.OTLP.Headers }},
+		{"telemetry.otlp.insecure", func(c *Config) any { return &c.Telemetry.OTLP.Insecure }},
+		{"telemetry.otlp.sample", func(c *Config) any { return &c.Telemetry.OTLP.Sample }},
+		{"log.format", func(c *Config) any { return &c.Log.Format }},
+		{"log.level", func(c *Config) any { return &c.Log.Level }},
 	}
 }
 
@@ -127,6 +135,8 @@ func decode(place, raw any) error {
 		return parse(p, s, "a whole number", strconv.Atoi)
 	case *int64:
 		return parse(p, s, "a whole number", func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
+	case *float64:
+		return parse(p, s, "a number", func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
 	case *policies.Bytes:
 		return quantity(p, s, policies.ParseBytes)
 	case *policies.MilliCPU:

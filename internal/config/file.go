@@ -201,6 +201,8 @@ func (r *reader) value(place any, key string, n ast.Node) (raw any, ok bool) {
 		return r.scalar(key, n, "true or false", ast.BoolType)
 	case *int, *int64:
 		return r.scalar(key, n, "a whole number", ast.IntegerType)
+	case *float64:
+		return r.scalar(key, n, "a number", ast.IntegerType, ast.FloatType)
 	case *policies.Bytes, *policies.MilliCPU:
 		return r.scalar(key, n, "a quantity", ast.IntegerType, ast.FloatType, ast.StringType)
 	case *llm.Money:

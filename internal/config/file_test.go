@@ -68,6 +68,8 @@ func TestFileErrors(t *testing.T) {
 		"runtime":         {"sandbox: {runtime: ../x}", "sandbox.runtime: expected a runtime's name, such as runsc, not \"../x\""},
 		"waiting":         {"pool: {max: 101}", "pool.max: expected a number from 0 to 100, not 101"},
 		"no idle time":    {"pool: {idle: 0}", "pool.idle: expected a time from 1s to 1d, not 0"},
+		"admin door":      {"admin: {listen: 0.0.0.0:8766}", "admin.listen: \"0.0.0.0\" is not a loopback address"},
+		"canary":          {"readiness: {canary: 100ms}", "readiness.canary: expected a time from 1s to 1d, or 0 for none, not 100ms"},
 		"old cells":       {"pool: {max_age: 2d}", "pool.max_age: expected a time from 1s to 1d, not 2d"},
 		"cells":           {"sandbox: {max_cells: 1001}", "sandbox.max_cells: expected a number from 0 to 1000, not 1001"},
 		"pull":            {"policy: {images: {pull: often}}", `policy.images.pull: pull policy "often": expected missing, never or always`},

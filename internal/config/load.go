@@ -252,6 +252,10 @@ func (c *Config) expand(home string) {
 		expandReference(&ref, home)
 		c.Images.Auth[name] = ref
 	}
+	for name, ref := range c.Telemetry.OTLP.Headers {
+		expandReference(&ref, home)
+		c.Telemetry.OTLP.Headers[name] = ref
+	}
 	for name, dir := range c.Skills.Plugins {
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
 			c.Skills.Plugins[name] = filepath.Join(home, rest)

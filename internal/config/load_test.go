@@ -69,6 +69,9 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Auth:    Auth{Mode: "none", OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
 
 		Approvals: Approvals{Expire: Day},
+		Readiness: Readiness{Canary: Age(30 * time.Second)},
+		Telemetry: Telemetry{OTLP: OTLP{Headers: map[string]string{}, Sample: 1}},
+		Log:       Log{Format: "text", Level: "auto"},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -185,6 +188,10 @@ auth:
   oidc: {issuer: "https://login.example.org", audience: hotcell, principal: email, groups: roles, admins: [ops]}
 quotas: {in_flight: 4, per_minute: 60, cpu: 2h, memory_seconds: 3600Gi}
 approvals: {expire: 1h, delete: true}
+admin: {listen: "127.0.0.1:8766"}
+readiness: {canary: 1m}
+telemetry: {otlp: {endpoint: "http://collector.example.org:4318", headers: {x-api-key: file:~/key}, insecure: true, sample: 0.25}}
+log: {format: json, level: debug}
 `
 
 func TestEveryKeyOfAFile(t *testing.T) {
@@ -243,6 +250,12 @@ func TestEveryKeyOfAFile(t *testing.T) {
 		Quotas: Quotas{InFlight: 4, PerMinute: 60, CPU: Age(2 * time.Hour), Memory: 3600 << 30},
 
 		Approvals: Approvals{Expire: Age(time.Hour), Delete: true},
+		Admin:     Admin{Listen: "127.0.0.1:8766"},
+		Readiness: Readiness{Canary: Age(time.Minute)},
+		Telemetry: Telemetry{OTLP: OTLP{
+			Endpoint: "http://collector.example.org:4318", Headers: map[string]string{"x-api-key": "file:/root/key"}, Insecure: true, Sample: 0.25,
+		}},
+		Log: Log{Format: "json", Level: "debug"},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)

@@ -98,6 +98,8 @@ func show(place any) string {
 		return fmt.Sprint(*p)
 	case *int64:
 		return fmt.Sprint(*p)
+	case *float64:
+		return fmt.Sprint(*p)
 	}
 	return fmt.Sprint(place) // quantities print themselves
 }

@@ -46,12 +46,14 @@ func (c *Config) faults() []*FieldError {
 	c.llmFaults(&v)
 	c.secretFaults(&v)
 	c.secretScopeFaults(&v)
+	c.telemetryFaults(&v)
 	v.add("policy.custom.code", checkPrincipals(c.Policy.Custom.Code))
 	if e := c.Approvals.Expire; e < Age(time.Minute) || e > 365*Day {
 		v.add("approvals.expire", fmt.Sprintf("expected a time from 1m to 365d, not %s", e))
 	}
 	v.add("a2e.errors", oneOf(c.A2E.Errors, []string{"resp", "message"}))
 	v.add("a2e.session_idle", waitingTime(c.A2E.SessionIdle))
+	c.adminFaults(&v)
 	v.add("a2a.url", checkOwnURL(c.A2A.URL))
 	return v
 }

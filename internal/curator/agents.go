@@ -44,7 +44,7 @@ const (
 type Agents struct {
 	store AgentStore
 	tools func() []catalog.ToolInfo
-	book  agentBook
+	book  *agentBook
 }
 
 var (
@@ -57,7 +57,7 @@ func NewAgents(store AgentStore, tools func() []catalog.ToolInfo) *Agents {
 	if tools == nil {
 		tools = func() []catalog.ToolInfo { return nil }
 	}
-	return &Agents{store: store, tools: tools, book: agentBook{store: store}}
+	return &Agents{store: store, tools: tools, book: newAgentBook(store)}
 }
 
 // Gate implements [Gate].
@@ -77,6 +77,21 @@ func (a *Agents) Gate(ctx context.Context, who a2e.Caller) (func(name string) bo
 		return func(string) bool { return false }, nil
 	}
 	return func(name string) bool { return s.allowed[catalog.Fold(name)] }, nil
+}
+
+// Group implements [Gate].
+func (a *Agents) Group(ctx context.Context, who a2e.Caller) (string, error) {
+	if who.Agent == "" {
+		return "", nil
+	}
+	seen, err := a.book.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, pack := seen.speaker(who); pack != nil && pack.Owner.Kind == catalog.KindGroup {
+		return pack.Owner.Name, nil
+	}
+	return "", nil
 }
 
 // Version implements [Gate].

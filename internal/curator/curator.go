@@ -65,6 +65,9 @@ type Store interface {
 type Gate interface {
 	// Gate returns what says whether a caller's agent may use the skill of a name; nil: no allowlist applies.
 	Gate(ctx context.Context, who a2e.Caller) (func(name string) bool, error)
+	// Group returns the group whose agent a caller speaks as: it sees what the group sees, whoever signed in. "" where it is no
+	// group's.
+	Group(ctx context.Context, who a2e.Caller) (string, error)
 	// Version changes whenever an answer may have.
 	Version() uint64
 }
@@ -89,7 +92,7 @@ type Curator struct {
 	code    []string
 	log     *slog.Logger
 
-	roster  roster
+	roster  *roster
 	shelf   cache
 	glances cache
 	room    int64 // of what one list tells of custom skills, in bytes
@@ -110,7 +113,7 @@ func New(c Config) *Curator {
 	}
 	cur := &Curator{shipped: c.Shipped, store: c.Store, tools: c.Tools, code: c.Code, log: c.Log, room: mostListed}
 	cur.shelf.most, cur.glances.most = cacheBytes, glanceBytes
-	cur.roster = roster{records: c.Store, forget: cur.forget}
+	cur.roster = newRoster(c.Store, cur.forget)
 	return cur
 }
 

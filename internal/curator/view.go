@@ -12,22 +12,51 @@ import (
 
 // View implements [skills.Shelf].
 func (c *Curator) View(ctx context.Context, who a2e.Caller) (skills.View, error) {
-	seen, err := c.roster.look(ctx)
+	v, _, err := c.look(ctx, who)
 	if err != nil {
 		return nil, err
-	}
-	v := &view{Curator: c, packs: seen.of(who)}
-	if c.Gate != nil {
-		if v.allows, err = c.Gate.Gate(ctx, who); err != nil {
-			return nil, err
-		}
 	}
 	return v, nil
 }
 
-// of returns what a caller sees: its own, and then what its groups have, in the order of their names.
-func (p *picture) of(who a2e.Caller) []*pack {
+// look is the shelf as a caller sees it, and the picture that it is taken from.
+func (c *Curator) look(ctx context.Context, who a2e.Caller) (*view, *picture, error) {
+	seen, err := c.roster.look(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := &view{Curator: c}
+	if c.Gate != nil {
+		if v.allows, err = c.Gate.Gate(ctx, who); err != nil {
+			return nil, nil, err
+		}
+	}
+	group, err := c.group(ctx, who)
+	if err != nil {
+		return nil, nil, err
+	}
+	v.packs = seen.of(who, group)
+	return v, seen, nil
+}
+
+// group is the group whose agent a caller speaks as, "" where it is none's.
+func (c *Curator) group(ctx context.Context, who a2e.Caller) (string, error) {
+	if c.Gate == nil || who.Agent == "" {
+		return "", nil
+	}
+	return c.Gate.Group(ctx, who)
+}
+
+// of returns what a caller sees: its own, and then what its groups have, in the order of their names. Who speaks for a group's
+// agent sees what that group has.
+func (p *picture) of(who a2e.Caller, agentOf string) []*pack {
 	if len(p.owners) == 0 {
+		return nil
+	}
+	if agentOf != "" {
+		if have := p.owners[catalog.Owner{Kind: catalog.KindGroup, Name: agentOf}]; have != nil {
+			return []*pack{have}
+		}
 		return nil
 	}
 	var packs []*pack
@@ -55,8 +84,15 @@ type view struct {
 	allows func(name string) bool
 }
 
-// Allows implements [skills.View].
-func (v *view) Allows(s *skills.Skill) bool { return v.allows == nil || v.allows(s.Name) }
+// Allows implements [skills.View]. The catalog's own skills are no matter of lists: an agent has them switched on or off.
+func (v *view) Allows(s *skills.Skill) bool {
+	return v.allows == nil || v.allows(s.Name) || s.Source == skills.SourceHosted && own(s.Name)
+}
+
+// own reports whether a name is one of the catalog's own skills.
+func own(name string) bool {
+	return name == catalog.SkillToolName || name == manageTool || name == catalogTool
+}
 
 // Find implements [skills.Catalog].
 func (v *view) Find(name string) (skill *skills.Skill, suggestion string) {

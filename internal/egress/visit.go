@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/audit"
+	"github.com/hotcell/hotcell/internal/trace"
 )
 
 // visit is one connection of a cell to one destination.
@@ -17,6 +18,7 @@ type visit struct {
 	cell  net.Conn
 	req   *request
 	began time.Time
+	span  trace.Span
 }
 
 // outcome is what the audit has to say beside the destination.
@@ -35,6 +37,8 @@ const (
 )
 
 func (v *visit) serve() {
+	v.span = trace.Of(v.ctx).Begin("egress", v.began)
+	defer v.span.End()
 	conn, addr, no := v.reach(v.ctx, v.req.host, v.req.port)
 	if no != nil {
 		v.refuse(no, addr)
@@ -72,6 +76,7 @@ func (v *visit) refuse(no *refusal, addr netip.Addr) {
 }
 
 func (v *visit) audit(o outcome) {
+	v.tell(o)
 	data := map[string]any{
 		"host": v.req.host.String(), "port": int(v.req.port), "verdict": o.verdict,
 		"bytes_in": o.in, "bytes_out": o.out, "ms": time.Since(v.began).Milliseconds(),
@@ -83,4 +88,19 @@ func (v *visit) audit(o outcome) {
 		data["reason"] = o.reason
 	}
 	v.opts.Log.Write(audit.Entry{At: v.began, Call: v.call, Kind: "egress.connect", Data: data})
+}
+
+// tell says the same in the call's trace.
+func (v *visit) tell(o outcome) {
+	if !v.span.On() {
+		return
+	}
+	v.span.Text("server.address", v.req.host.String())
+	v.span.Number("server.port", int64(v.req.port))
+	v.span.Text("hotcell.egress.verdict", o.verdict)
+	v.span.Number("hotcell.bytes_in", o.in)
+	v.span.Number("hotcell.bytes_out", o.out)
+	if o.verdict != verdictConnected {
+		v.span.Fail(o.verdict)
+	}
 }

@@ -37,6 +37,7 @@ type System struct {
 	Probe      func(ctx context.Context) error // asks the engine whether it is there
 	Installer  catalog.Installer               // keeps the bundles that operators upload
 	Journalled func() error                    // says why no call can be journalled
+	Canary     *Canary                         // makes a cell now and then to see whether it can; nil: nobody does
 	Close      func() error
 }
 

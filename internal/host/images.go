@@ -10,6 +10,7 @@ import (
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/images/layout"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/engineapi"
 )
 
 // pulledName is the file in the data folder that says what hotcell pulled.
@@ -23,10 +24,10 @@ type Keeping struct {
 	Close func() error
 }
 
-// EngineImages are the images of the engine. Each answer of it is good for remember.
-func EngineImages(cfg *config.Config, remember time.Duration, log *slog.Logger) (*Keeping, error) {
+// EngineImages are the images of the engine. Each answer of it is good for remember. The observer may be nil.
+func EngineImages(cfg *config.Config, remember time.Duration, log *slog.Logger, watch engineapi.Observer) (*Keeping, error) {
 	ledger := images.OpenLedger(filepath.Join(cfg.DataDir, pulledName), imagesdocker.Host(""))
-	store, err := imagesdocker.New(imagesdocker.Options{Remember: remember, Logins: Logins(cfg), Ledger: ledger})
+	store, err := imagesdocker.New(imagesdocker.Options{Remember: remember, Logins: Logins(cfg), Ledger: ledger, Watch: watch})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotcell/hotcell/images/layout"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/engineapi"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/docker"
 	"github.com/hotcell/hotcell/sandbox/oci"
@@ -36,12 +37,12 @@ type Maker struct {
 	CloseImages func() error
 }
 
-// Makers opens the driver that the configuration names.
-func Makers(ctx context.Context, cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
+// Makers opens the driver that the configuration names. The observer is told of what the engine is asked; it may be nil.
+func Makers(ctx context.Context, cfg *config.Config, id string, log *slog.Logger, watch engineapi.Observer) (Maker, error) {
 	if cfg.Sandbox.Driver == DriverOCI {
-		return WithoutEngine(cfg, id, log)
+		return WithoutEngine(cfg, id, log, watch)
 	}
-	m, err := withEngine(cfg, id, log)
+	m, err := withEngine(cfg, id, log, watch)
 	if err != nil || cfg.Sandbox.Driver != DriverAuto {
 		return m, err
 	}
@@ -53,7 +54,7 @@ func Makers(ctx context.Context, cfg *config.Config, id string, log *slog.Logger
 	if err := errors.Join(m.Driver.Close(), m.CloseImages()); err != nil {
 		return Maker{}, err
 	}
-	return WithoutEngine(cfg, id, log)
+	return WithoutEngine(cfg, id, log, watch)
 }
 
 // InsteadOfEngine returns the runtime that cells can be made with where no engine answers, and why: "" if one does, or if
@@ -91,12 +92,12 @@ func hasImages(ctx context.Context, cfg *config.Config) bool {
 	return err == nil && len(all) > 0
 }
 
-func withEngine(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
-	driver, err := docker.New(docker.Options{Instance: id, Log: log})
+func withEngine(cfg *config.Config, id string, log *slog.Logger, watch engineapi.Observer) (Maker, error) {
+	driver, err := docker.New(docker.Options{Instance: id, Log: log, Watch: watch})
 	if err != nil {
 		return Maker{}, &ConfigError{err}
 	}
-	store, err := EngineImages(cfg, time.Minute, log)
+	store, err := EngineImages(cfg, time.Minute, log, watch)
 	if err != nil {
 		return Maker{}, errors.Join(&ConfigError{err}, driver.Close())
 	}
@@ -104,13 +105,13 @@ func withEngine(cfg *config.Config, id string, log *slog.Logger) (Maker, error) 
 }
 
 // WithoutEngine opens the driver oci, whose images are those of the data folder.
-func WithoutEngine(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
+func WithoutEngine(cfg *config.Config, id string, log *slog.Logger, watch engineapi.Observer) (Maker, error) {
 	kept, store, err := OwnImages(cfg, log)
 	if err != nil {
 		return Maker{}, err
 	}
 	driver, err := oci.New(oci.Options{
-		Instance: id, DataDir: filepath.Join(cfg.DataDir, "oci"), RunDir: ociRunDir, Rootfs: store.Rootfs, Log: log,
+		Instance: id, DataDir: filepath.Join(cfg.DataDir, "oci"), RunDir: ociRunDir, Rootfs: store.Rootfs, Log: log, Watch: watch,
 	})
 	if err != nil {
 		return Maker{}, err

@@ -28,6 +28,7 @@ import (
 	"github.com/hotcell/hotcell/internal/skills/bundled"
 	"github.com/hotcell/hotcell/internal/skills/watch"
 	"github.com/hotcell/hotcell/internal/store"
+	"github.com/hotcell/hotcell/internal/trace"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/warm"
 )
@@ -62,6 +63,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	box := Toolbox(cfg, log)
 	lib, err := library(cfg, box, log, filepath.Join(cfg.DataDir, copiesDir))
 	if err != nil {
+		box.Close()
 		return nil, &ConfigError{err}
 	}
 	var undo cleanup.Stack
@@ -70,14 +72,16 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 			err = errors.Join(err, undo.Run(ctx, cleanUp))
 		}
 	}()
-	p, err := openParts(ctx, cfg, log)
+	registry, counted := openMetrics(cfg, o)
+	p, err := openParts(ctx, cfg, log, counted)
 	if err != nil {
+		box.Close()
 		return nil, err
 	}
 	undo.Add("parts", func(context.Context) error { return p.close() })
 	undo.Add("tools", func(context.Context) error { box.Close(); return nil })
 	cat := openCatalog(cfg, o, lib, box, p.journal)
-	out, err := openOutside(cfg, cat.shelf, box, log, p.journal)
+	out, err := openOutside(cfg, cat.shelf, box, log, counted.Counting(p.journal))
 	if err != nil {
 		return nil, &ConfigError{err}
 	}
@@ -86,7 +90,12 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	if err != nil {
 		return nil, err
 	}
-	supervisor, registry, err := supervise(ctx, cfg, o, p, lib, cat, out)
+	traces, err := openTelemetry(ctx, cfg, o.Version, p.me.ID(), log)
+	if err != nil {
+		return nil, err
+	}
+	undo.Add("traces", traces.Close)
+	supervisor, err := supervise(ctx, cfg, o, p, lib, cat, out, counted, traces.Tracer())
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +103,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	return &System{
 		Catalog: cat,
 		Skills:  lib, Watch: watching(cfg, lib, p.images, log), Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
-		Auth: Authenticator(cfg, p.journal), Installer: installer,
+		Auth: Authenticator(cfg, p.journal), Installer: installer, Canary: newCanary(time.Duration(cfg.Readiness.Canary), song(cfg, o, p), counted, log),
 		Close: func() error { return end(context.WithoutCancel(ctx)) },
 		Probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)
@@ -116,12 +125,14 @@ func watching(cfg *config.Config, lib *skills.Library, kept *Keeping, log *slog.
 }
 
 // supervise makes the supervisor of all parts, and closes what an earlier one left unanswered.
-func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib skills.Catalog, cat *Catalog, out *outside) (*executor.Supervisor, *metrics.Registry, error) {
-	registry := metrics.NewRegistry()
-	observer := metrics.New(registry)
-	observer.Build(o.Version)
+func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib skills.Catalog, cat *Catalog, out *outside, observer *metrics.Metrics, tracer trace.Tracer) (*executor.Supervisor, error) {
 	log := o.Log
 	driver, host := pooled(p.driver, cfg, observer, log)
+	gauges := metrics.Gauges{Backlog: p.journal.Backlog, Size: p.journal.Size}
+	if pool, ok := driver.(*warm.Driver); ok {
+		gauges.Pool = pool.Count
+	}
+	observer.Ask(gauges)
 	supervisor, err := executor.New(executor.Config{
 		Driver: driver, Images: p.images.Keeper, Skills: lib, Shelf: cat.shelf, Plugins: cat.plugins, Journal: p.journal, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
 		Services: out.services, Models: true, Audit: p.journal,
@@ -129,19 +140,19 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 		DefaultImages: cfg.Images.Defaults,
 		Quota:         quota(cfg), Spent: p.journal,
 		MaxCells: cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
-		EmbedEvents: cfg.A2E.EmbedEvents, Observer: observer,
+		EmbedEvents: cfg.A2E.EmbedEvents, Observer: observer, Tracer: tracer,
 		Patience: 24 * time.Hour, // doors cut off peers that do not read; a person at a terminal may pause
 		Instance: p.me.ID(), Owners: p.me, Host: HostID(), RunDir: RunDir(cfg), Log: log,
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	host.Store(supervisor)
 	out.calls.Store(supervisor)
 	if err := errors.Join(supervisor.Recall(ctx), supervisor.Recover(ctx)); err != nil {
-		return nil, nil, fmt.Errorf("journal %s: %w", cfg.JournalPath(), err)
+		return nil, fmt.Errorf("journal %s: %w", cfg.JournalPath(), err)
 	}
-	return supervisor, registry, nil
+	return supervisor, nil
 }
 
 // pooled puts the pool of waiting cells in front of a driver, where there is to be one. What it returns beside takes the
@@ -177,7 +188,7 @@ type parts struct {
 	close   func() error
 }
 
-func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger) (p *parts, err error) {
+func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, watch *metrics.Metrics) (p *parts, err error) {
 	// The folder of installed skills is made with it: then changes there are heard of without listening to the journal.
 	for _, dir := range []string{cfg.DataDir, cfg.InstalledSkills()} {
 		if err := DataFolder(dir); err != nil {
@@ -195,11 +206,11 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger) (p *pa
 		return p, err
 	}
 	undo.Add("instance", closing(p.me))
-	if p.journal, err = OpenJournal(ctx, cfg, log); err != nil {
+	if p.journal, err = openJournal(ctx, cfg, log, watch); err != nil {
 		return p, err
 	}
 	undo.Add("journal", closing(p.journal))
-	made, err := Makers(ctx, cfg, p.me.ID(), log)
+	made, err := Makers(ctx, cfg, p.me.ID(), log, watch)
 	if err != nil {
 		return p, err
 	}
@@ -218,9 +229,13 @@ func closing(c io.Closer) cleanup.Step {
 // OpenJournal opens the journal. There is no hotcell without one: a call that nobody remembers could run twice, or end
 // without an answer.
 func OpenJournal(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
+	return openJournal(ctx, cfg, log, nil)
+}
+
+func openJournal(ctx context.Context, cfg *config.Config, log *slog.Logger, watch store.Observer) (*store.Store, error) {
 	keep := cfg.Store.Keep
 	return store.Open(ctx, store.Options{
-		Path: cfg.JournalPath(), Sync: cfg.Store.Sync, Log: log,
+		Path: cfg.JournalPath(), Sync: cfg.Store.Sync, Log: log, Watch: watch,
 		Keep: store.Keep{
 			Calls: time.Duration(keep.Calls), Events: time.Duration(keep.Events), Artifacts: time.Duration(keep.Artifacts),
 			Max: int64(keep.Max), Replay: executor.Replay,

@@ -39,6 +39,7 @@ func (p *peer) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	}
 	life, done := p.bound(ctx)
 	defer done()
+	life = a2e.WithTrace(life, placeOf(req))
 	events := newListener(ctx, req.Session, req.Params)
 	resp := p.host.opt.Handler.Call(life, p.who, call, events)
 	made := events.close(resp)
@@ -49,6 +50,14 @@ func (p *peer) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 		return nil, unknownTool(call.Name, resp.Error)
 	}
 	return answer(resp, made, req.ProtocolVersion()), nil
+}
+
+// placeOf is where in a trace a request is: its _meta says so, or the HTTP request that it came with.
+func placeOf(req *mcp.CallToolRequest) a2e.Trace {
+	if t := a2e.MetadataTrace(req.Params.Meta); t.Parent != "" || req.Extra == nil {
+		return t
+	}
+	return a2e.HeaderTrace(req.Extra.Header)
 }
 
 // request makes an A2E call of the parameters, and reads it as any door's: with the same bounds, and the same faults. Ids of

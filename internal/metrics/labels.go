@@ -9,7 +9,9 @@ import (
 
 const (
 	other     = "other"
-	maxSkills = 200 // skill names with a label of their own
+	none      = "none"
+	maxSkills = 100 // skill names with a label of their own
+	maxNames  = 50  // of anything else that a configuration names
 	maxLabel  = 128 // bytes
 )
 
@@ -25,7 +27,7 @@ func newNames(most int) *names { return &names{max: most, seen: map[string]bool{
 
 // add returns the name's label, and takes the name in where there is room.
 func (n *names) add(name string) string {
-	if label(name) != name || name == "" {
+	if name == "" || len(name) > maxLabel || !utf8.ValidString(name) {
 		return other
 	}
 	n.mu.Lock()
@@ -39,16 +41,6 @@ func (n *names) add(name string) string {
 	return name
 }
 
-// find returns the name's label.
-func (n *names) find(name string) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.seen[name] {
-		return name
-	}
-	return other
-}
-
 // label returns s if it may be a label's value.
 func label(s string) string {
 	if len(s) > maxLabel || !utf8.ValidString(s) {
@@ -57,38 +49,37 @@ func label(s string) string {
 	return s
 }
 
-func among(set map[string]bool, s string) string {
-	if set[s] {
-		return s
-	}
-	return other
-}
+// words is a closed set of labels.
+type words map[string]bool
 
-// proved reports whether a call that ended with this code had found its skill.
-func proved(code string) bool {
-	switch a2e.Code(code) {
-	case a2e.UnknownSkill, a2e.ParseError, a2e.InvalidMessage, a2e.VersionMismatch, a2e.Unauthorized, other:
-		return false
-	}
-	return true
-}
-
-func set[T ~string](words ...T) map[string]bool {
-	m := make(map[string]bool, len(words))
-	for _, w := range words {
+func set[T ~string](list ...T) words {
+	m := make(words, len(list))
+	for _, w := range list {
 		m[string(w)] = true
 	}
 	return m
 }
 
-func phases() map[string]bool { return set("queue", "prepare", "start", "run", "teardown") }
+// of returns s if it is one of the words.
+func (w words) of(s string) string {
+	if w[s] {
+		return s
+	}
+	return other
+}
 
-func codes() map[string]bool {
+func phases() words { return set("queue", "prepare", "lease", "start", "run", "teardown") }
+
+func doors() words {
+	return set("cli", "stdio", "socket", "http", "rest", "mcp", "a2a", "skill", "canary")
+}
+
+func codes() words {
 	return set("ok", a2e.UnknownSkill, a2e.SkillError, a2e.RuntimeError, a2e.ParseError, a2e.InvalidMessage,
 		a2e.SchemaViolation, a2e.Timeout, a2e.OutOfMemory, a2e.SandboxCrash, a2e.Unauthorized, a2e.VersionMismatch)
 }
 
-func reasons() map[string]bool {
+func reasons() words {
 	return set("", a2e.ReasonCancelled, a2e.ReasonQueueFull, a2e.ReasonQueueTimeout, a2e.ReasonQuota, a2e.ReasonDraining,
 		a2e.ReasonImageUnavailable, a2e.ReasonEngineUnavailable, a2e.ReasonStartFailed, a2e.ReasonOutputLimit,
 		a2e.ReasonUnsupported, a2e.ReasonBlocked, a2e.ReasonTruncated, a2e.ReasonSignal, a2e.ReasonExit,

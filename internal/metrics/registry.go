@@ -26,5 +26,5 @@ func NewRegistry() *Registry {
 
 // Handler answers scrapes.
 func (r *Registry) Handler() http.Handler {
-	return promhttp.HandlerFor(r.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout})
+	return promhttp.HandlerFor(r.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout, EnableOpenMetrics: true})
 }

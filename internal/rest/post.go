@@ -86,7 +86,7 @@ func (a *api) call(w http.ResponseWriter, r *http.Request) error {
 		answered(w, a2e.Failure(p.req.ID, p.req.Name, why, 0))
 		return nil
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(a2e.WithTrace(r.Context(), a2e.HeaderTrace(r.Header)))
 	defer cancel()
 	if kind := preferred(r, kindJSON, kindNDJSON, kindSSE); kind != kindJSON {
 		s := newStream(w, kind, cancel)

@@ -81,16 +81,35 @@ func preferForOOM(pid int) {
 	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
 }
 
-// environment adds the request's correlation id.
+// environment adds what the request alone says: its correlation id, and its place in a trace.
 func environment(env []string, request []byte) []string {
 	var r struct {
-		ID string `json:"correlation_id"`
+		ID       string `json:"correlation_id"`
+		Metadata struct {
+			Parent any `json:"traceparent"`
+			State  any `json:"tracestate"`
+		} `json:"metadata"`
 	}
-	const most = 1024
-	if json.Unmarshal(request, &r) != nil || r.ID == "" || len(r.ID) > most || strings.IndexByte(r.ID, 0) >= 0 {
+	if json.Unmarshal(request, &r) != nil {
 		return env
 	}
-	return append(env[:len(env):len(env)], wall.EnvCorrelate+"="+r.ID)
+	env = env[:len(env):len(env)]
+	if fits(r.ID) {
+		env = append(env, wall.EnvCorrelate+"="+r.ID)
+	}
+	if parent, _ := r.Metadata.Parent.(string); wall.TraceParent(parent) {
+		env = append(env, wall.EnvTraceParent+"="+parent)
+		if state, _ := r.Metadata.State.(string); fits(state) {
+			env = append(env, wall.EnvTraceState+"="+state)
+		}
+	}
+	return env
+}
+
+// fits reports whether a text can be a variable's value, and is one of a length that nobody minds.
+func fits(s string) bool {
+	const most = 1024
+	return s != "" && len(s) <= most && strings.IndexByte(s, 0) < 0
 }
 
 // lookup finds a program as a shell does: a name with a slash is a path, seen from dir, another one is searched in PATH.

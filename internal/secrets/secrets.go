@@ -77,7 +77,7 @@ func (s *Service) value(ask service.Ask, name string) (string, error) {
 		err = errors.New("the value is not UTF-8")
 	}
 	if err != nil {
-		s.opts.Log.Error("a secret cannot be read", "secret", name, "call", ask.Call, "error", err)
+		s.opts.Log.Error("a secret cannot be read", "secret", name, "call", ask.Call, "principal", ask.Who.Principal, "skill", ask.Skill.Name, "error", err)
 		return "", refusal(ask, "it needs the secret %s, which this host has but cannot read: hotcell's log says why", name)
 	}
 	return string(value), nil

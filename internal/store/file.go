@@ -125,3 +125,13 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		}
 	}
 }
+
+// Size returns the bytes of the journal's files.
+func (s *Store) Size() (bytes int64) {
+	for _, name := range []string{s.path, s.path + "-wal"} {
+		if info, err := os.Stat(name); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}

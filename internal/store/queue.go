@@ -140,3 +140,10 @@ func (q *queue) take() batch {
 	b.last = q.closed && len(b.urgent)+len(b.late) == 0
 	return b
 }
+
+// Backlog returns how many changes wait to be written, and the bytes of those that nobody waits for.
+func (s *Store) Backlog() (changes, bytes int) {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	return len(s.queue.urgent) + len(s.queue.late), s.queue.bytes
+}

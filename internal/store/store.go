@@ -24,12 +24,24 @@ type Keep struct {
 
 // Options shape a [Store].
 type Options struct {
-	Path string // of the file; its folder is there
-	Sync string // off, normal or full; "": normal
-	Keep Keep
-	Now  func() time.Time // nil: time.Now
-	Log  *slog.Logger     // nil: none
+	Path  string // of the file; its folder is there
+	Sync  string // off, normal or full; "": normal
+	Keep  Keep
+	Now   func() time.Time // nil: time.Now
+	Watch Observer         // nil: nobody
+	Log   *slog.Logger     // nil: none
 }
+
+// Observer is told of what is written. Its methods must return at once.
+type Observer interface {
+	Wrote(took time.Duration, err error) // a transaction
+	Lost(n int)                          // events and audit entries that are not journalled
+}
+
+type blind struct{}
+
+func (blind) Wrote(time.Duration, error) {}
+func (blind) Lost(int)                   {}
 
 // Store is an open journal. It is safe for concurrent use. Its owner closes it once nothing uses it any more.
 type Store struct {
@@ -40,6 +52,7 @@ type Store struct {
 	path  string
 	file  os.FileInfo // what was opened there
 	stuck time.Duration
+	watch Observer
 
 	write *sql.DB // one connection
 	read  *sql.DB
@@ -60,12 +73,15 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := prepare(opts.Path); err != nil {
 		return nil, explain(opts.Path, err)
 	}
-	s := &Store{keep: opts.Keep, now: opts.Now, log: opts.Log, page: pageLen, path: opts.Path, stuck: stuckLimit, queue: newQueue()}
+	s := &Store{keep: opts.Keep, now: opts.Now, log: opts.Log, page: pageLen, path: opts.Path, stuck: stuckLimit, watch: opts.Watch, queue: newQueue()}
 	if s.now == nil {
 		s.now = time.Now
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.watch == nil {
+		s.watch = blind{}
 	}
 	unlock, err := lock(ctx, s.path)
 	if err != nil {

@@ -74,6 +74,7 @@ const lamentEvery = 10 * time.Second
 // Only the writer calls it.
 func (s *Store) lament(events int, err error) {
 	s.lost += events
+	s.watch.Lost(events)
 	if err == nil {
 		err = s.lostTo
 	}
@@ -84,10 +85,12 @@ func (s *Store) lament(events int, err error) {
 	}
 }
 
-func (s *Store) transact(ops []*op) error {
+func (s *Store) transact(ops []*op) (err error) {
 	if len(ops) == 0 {
 		return nil
 	}
+	began := time.Now()
+	defer func() { s.watch.Wrote(time.Since(began), err) }()
 	tx, err := s.write.BeginTx(context.Background(), nil)
 	if err != nil {
 		return err

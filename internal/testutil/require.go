@@ -39,6 +39,9 @@ func probes() map[string]probe {
 		"go":               canBuild,
 		"python3":          haveProgram("python3", "-c", "import json"),
 		"curl":             haveProgram("curl", "--version"),
+		"prometheus":       haveMade("prometheus", "scripts/prometheus", "--version"),
+		"promtool":         haveMade("promtool", "scripts/prometheus", "--version"),
+		"systemd-analyze":  haveProgram("systemd-analyze", "--version"),
 		"linux":            isLinux,
 		"root":             isRoot,
 	}
@@ -47,7 +50,7 @@ func probes() map[string]probe {
 // Require skips the test where the part is not on this machine, and fails it when [EnvRequire] lists the part. The parts
 // are docker, dockerd (the program, for an engine of a test's own), image-python, image-word-count, image-node, node-clients, runsc, runc
 // and crun (the programs; crun on a host that it doesn't refuse), cgroups (that can be made), cgroupfs (the engine's driver of
-// them), go, python3, curl, linux and root; any other name is a fatal error, also within the variable.
+// them), go, python3, curl, prometheus, promtool, systemd-analyze, linux and root; any other name is a fatal error, also within the variable.
 func Require(t testing.TB, part string) {
 	t.Helper()
 	require(t, probes(), part, os.Getenv(EnvRequire))
@@ -88,6 +91,17 @@ func names(parts map[string]probe) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
+}
+
+// haveMade is haveProgram for one that a script brings.
+func haveMade(name, script string, args ...string) probe {
+	look := haveProgram(name, args...)
+	return func(ctx context.Context) error {
+		if err := look(ctx); err != nil {
+			return fmt.Errorf("%w: run %s", err, script)
+		}
+		return nil
+	}
 }
 
 func haveProgram(name string, args ...string) probe {

@@ -15,6 +15,7 @@ import (
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/clever"
 	"github.com/hotcell/hotcell/internal/service"
+	"github.com/hotcell/hotcell/internal/trace"
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
@@ -137,6 +138,9 @@ func (g *grant) use(ctx context.Context, name string, arguments json.RawMessage)
 	own, cancel := context.WithCancelCause(call) // first of all, so that the call's end is the reason where both have ended
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+	own, span := trace.Start(own, "tool")
+	defer span.End()
+	span.Text("hotcell.tool", clip(name))
 	nth, err := g.count()
 	var data json.RawMessage
 	if err == nil {
@@ -153,6 +157,7 @@ func (g *grant) use(ctx context.Context, name string, arguments json.RawMessage)
 	}
 	failure := mapped(err, g.ask.Skill.Name, clip(name))
 	entry["code"] = string(failure.Type())
+	span.Fail(string(failure.Type()))
 	return nil, &failure
 }
 

@@ -281,7 +281,7 @@ func (s *server) call(ctx context.Context, tool string, args map[string]any) (an
 	if errors.As(err, &refused) {
 		return nil, errors.New(cut(s.hide(refused.Message), maxError))
 	}
-	s.log.Warn("MCP server lost in the middle of a use", "tool", tool, "error", s.hide(scrub(err, append([]string{s.cfg.URL}, s.cfg.Command...), nil).Error()))
+	s.log.WarnContext(ctx, "MCP server lost in the middle of a use", "tool", tool, "error", s.hide(scrub(err, append([]string{s.cfg.URL}, s.cfg.Command...), nil).Error()))
 	s.drop(session)
 	return nil, fmt.Errorf("the MCP server %q went away in the middle: what it did is not known", s.name)
 }

@@ -73,6 +73,7 @@ func reserved(name string) bool {
 	}
 	return slices.Contains([]string{
 		"GOCOVERDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GORACE", "GOTRACEBACK", wall.EnvCorrelate,
+		wall.EnvTraceParent, wall.EnvTraceState,
 	}, name)
 }
 

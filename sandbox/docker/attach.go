@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
+	"github.com/hotcell/hotcell/internal/engineapi"
 	"github.com/hotcell/hotcell/sandbox"
 )
 
@@ -23,15 +25,17 @@ type stream struct {
 // attach asks the engine for a container's three streams. The engine's client would ignore ctx while it waits for the
 // answer, so the request is made here: the connection is closed when ctx ends. After attach has returned, ctx has no
 // effect any more.
-func (d *Driver) attach(ctx context.Context, id string) (*stream, error) {
+func (d *Driver) attach(ctx context.Context, id string) (s *stream, err error) {
 	op, cancel := context.WithTimeout(ctx, d.limits.Attach)
 	defer cancel()
+	began := time.Now()
+	defer func() { d.attached(op, began, err) }()
 	conn, err := d.dial(op)
 	if err != nil {
 		return nil, d.dialError(ctx, "attach", err)
 	}
 	release := context.AfterFunc(op, func() { _ = conn.Close() })
-	s, err := d.hijack(op, conn, id)
+	s, err = d.hijack(op, conn, id)
 	if !release() { // ctx ended and the connection is closed, whatever hijack says
 		return nil, d.dialError(ctx, "attach", context.DeadlineExceeded)
 	}
@@ -40,6 +44,13 @@ func (d *Driver) attach(ctx context.Context, id string) (*stream, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// attached tells of an attach, which does not go over the client's transport.
+func (d *Driver) attached(ctx context.Context, began time.Time, err error) {
+	if d.watch != nil {
+		d.watch.Asked("container_attach", engineapi.Fault(ctx, 0, err), time.Since(began))
+	}
 }
 
 // dialError explains an error of a raw connection. outer is the caller's context.

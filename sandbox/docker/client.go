@@ -20,6 +20,7 @@ import (
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/client"
+	"github.com/hotcell/hotcell/internal/engineapi"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -63,10 +64,11 @@ type connection struct {
 	transport *http.Transport
 	dial      dialer
 	host      string
+	watch     engineapi.Observer
 }
 
 // connect makes the client. It has no overall timeout, which would cut waits; each request has a deadline instead.
-func connect(host string) (*connection, error) {
+func connect(host string, watch engineapi.Observer) (*connection, error) {
 	if host == "" {
 		host = os.Getenv(client.EnvOverrideHost)
 	}
@@ -77,7 +79,7 @@ func connect(host string) (*connection, error) {
 	if scheme == "ssh" {
 		return nil, fmt.Errorf("docker host %s: ssh is not spoken here: forward the socket (ssh -L) and set DOCKER_HOST to it", host)
 	}
-	c := &connection{host: host}
+	c := &connection{host: host, watch: watch}
 	var opts []client.Opt
 	if scheme != "unix" {
 		if os.Getenv(client.EnvTLSVerify) != "" && os.Getenv(client.EnvOverrideCertPath) == "" { // the client would speak without TLS
@@ -119,7 +121,7 @@ func (c *connection) tune(cl *client.Client) error {
 	if err := client.WithScheme(scheme)(cl); err != nil {
 		return err
 	}
-	return client.WithHTTPClient(&http.Client{Transport: bounded{transport}, CheckRedirect: client.CheckRedirect})(cl)
+	return client.WithHTTPClient(&http.Client{Transport: engineapi.Watch(bounded{transport}, c.watch), CheckRedirect: client.CheckRedirect})(cl)
 }
 
 // frank keeps the reason of a dial that failed because this process can open no more files: of a failure to dial, the

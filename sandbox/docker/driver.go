@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotcell/hotcell/internal/engineapi"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/cgroup"
 	"golang.org/x/sync/singleflight"
@@ -18,6 +19,7 @@ type Options struct {
 	Instance string       // the supervisor's id, the value of [sandbox.LabelInstance]
 	Log      *slog.Logger // nil discards
 	Timeouts Timeouts
+	Watch    engineapi.Observer // is told of each request to the engine; nil: nobody
 
 	Cgroup   cgroup.Options // of the groups around cells; instance and log are the driver's
 	NoCgroup bool           // leaves them out: what the kernel saw of an end is then unknown
@@ -77,6 +79,7 @@ type Driver struct {
 	volumes    volumeAPI
 	system     systemAPI
 	dial       dialer
+	watch      engineapi.Observer // may be nil
 
 	facts  factCache
 	groups *cgroup.Manager // nil: none are made
@@ -98,7 +101,7 @@ var _ sandbox.Driver = (*Driver)(nil)
 
 // New makes a driver. It reads the environment and checks the host's syntax, and connects with the first request.
 func New(opts Options) (*Driver, error) {
-	conn, err := connect(opts.Host)
+	conn, err := connect(opts.Host, opts.Watch)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +113,7 @@ func New(opts Options) (*Driver, error) {
 	lateCtx, lateCancel := context.WithCancel(context.Background())
 	d := &Driver{
 		host: conn.host, instance: opts.Instance, log: log, limits: opts.Timeouts.withDefaults(),
-		containers: conn.client, volumes: conn.client, system: conn.client, dial: conn.dial,
+		containers: conn.client, volumes: conn.client, system: conn.client, dial: conn.dial, watch: opts.Watch,
 		ctx: ctx, cancel: cancel, lateCtx: lateCtx, lateCancel: lateCancel, ready: make(map[string]string),
 	}
 	if !opts.NoCgroup {

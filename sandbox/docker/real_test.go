@@ -176,7 +176,7 @@ func (r *real) conformance(t *testing.T) {
 
 func mustClient(t testing.TB) *client.Client {
 	t.Helper()
-	conn, err := connect("")
+	conn, err := connect("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,15 @@ type Options struct {
 	// Rootfs returns the tree of an image by its id. Its error wraps [fs.ErrNotExist] where there is none.
 	Rootfs   func(id string) (string, error)
 	Log      *slog.Logger // nil discards
+	Watch    Observer     // is told of each run of a runtime; nil: nobody
 	Timeouts Timeouts
 	Cgroup   cgroup.Options // of the groups around cells; instance and log are the driver's
+}
+
+// Observer is told of each run of a runtime. It must return at once.
+type Observer interface {
+	// Asked: the operation is runtime_create or runtime_start; fault is "" where it went well, engine or timeout.
+	Asked(operation, fault string, took time.Duration)
 }
 
 // Timeouts bound what the driver waits for. A zero field takes the default.
@@ -43,6 +50,7 @@ type Driver struct {
 	log      *slog.Logger
 	limits   Timeouts
 	found    []program
+	watch    Observer // may be nil
 	groups   *cgroup.Manager
 	cache    *cache
 
@@ -72,7 +80,7 @@ func New(opts Options) (*Driver, error) {
 		return nil, os.NewSyscallError("prctl", err)
 	}
 	d := &Driver{
-		instance: opts.Instance, run: opts.RunDir, rootfs: opts.Rootfs, log: opts.Log, limits: opts.Timeouts,
+		instance: opts.Instance, run: opts.RunDir, rootfs: opts.Rootfs, log: opts.Log, limits: opts.Timeouts, watch: opts.Watch,
 		found: findRuntimes(), cache: newCache(opts.DataDir), cells: make(map[string]*cell),
 	}
 	if d.log == nil {

@@ -102,7 +102,7 @@ func (c *cell) create(ctx context.Context, stdio [3]*os.File) error {
 	cmd := c.program.command(ctx, c, "create", "--bundle", string(c.dir), "--pid-file", c.dir.pid(), c.id)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdio[0], stdio[1], stdio[2]
 	cmd.SysProcAttr = ownGroup()
-	err := cmd.Run()
+	err := c.timed(ctx, "runtime_create", cmd.Run)
 	switch {
 	case err == nil:
 		return nil
@@ -154,7 +154,7 @@ func (c *cell) release(ctx context.Context) error {
 	}
 	cmd := c.program.command(ctx, c, "start", c.id)
 	cmd.SysProcAttr = ownGroup()
-	if err := cmd.Run(); err != nil {
+	if err := c.timed(ctx, "runtime_start", cmd.Run); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("start cell %s: %w", c.name, context.Cause(ctx))
 		}
@@ -211,3 +211,20 @@ func (c *cell) unblock(ctx context.Context) error {
 // ownGroup keeps a terminal's signals from a runtime and its cells. A session would do so too, but kernels that share the
 // processor out by sessions (sched_autogroup) let a new one wait for its first turn behind all others of a busy host.
 func ownGroup() *unix.SysProcAttr { return &unix.SysProcAttr{Setpgid: true} }
+
+// timed runs a runtime and tells how that went. What its caller broke off tells nothing.
+func (c *cell) timed(ctx context.Context, operation string, run func() error) error {
+	began := time.Now()
+	err := run()
+	if c.d.watch != nil {
+		fault := ""
+		switch {
+		case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+			fault = "timeout"
+		case err != nil && ctx.Err() == nil:
+			fault = "engine"
+		}
+		c.d.watch.Asked(operation, fault, time.Since(began))
+	}
+	return err
+}

@@ -29,8 +29,10 @@ type Options struct {
 
 // Observer is told what becomes of leases, for metrics. Its methods must return at once.
 type Observer interface {
-	Leased(warm bool) // a call got a cell that waited, or had to have one made
-	Waiting(cells int)
+	Leased(warm bool)            // a call got a cell that waited, or had to have one made
+	Missed(why string)           // why one had to be made: unknown, empty, draining
+	Refilled(took time.Duration) // a cell that was started ahead is ready
+	Wasted(why string)           // no call could have it: not_made, not_ready, died, outdated
 }
 
 // Driver makes cells with another driver, and keeps some ready. It is safe for concurrent use.
@@ -114,6 +116,9 @@ func (d *Driver) Keeps(name string) bool { return d.pool.keeps(name) }
 // Waiting returns the ids of the cells that wait for a call of a skill and are ready.
 func (d *Driver) Waiting(skill string) []string { return d.pool.ids(skill) }
 
+// Count returns how many cells are ready for a call, are being started, and are being destroyed before any had them.
+func (d *Driver) Count() (ready, starting, leaving int) { return d.pool.counted() }
+
 // Drain destroys the cells that wait and starts no more. Calls go on, cold.
 func (d *Driver) Drain() { d.pool.drain() }
 
@@ -151,5 +156,7 @@ func evidence(box sandbox.Sandbox) sandbox.Evidence {
 
 type blind struct{}
 
-func (blind) Leased(bool) {}
-func (blind) Waiting(int) {}
+func (blind) Leased(bool)            {}
+func (blind) Missed(string)          {}
+func (blind) Refilled(time.Duration) {}
+func (blind) Wasted(string)          {}

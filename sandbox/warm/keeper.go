@@ -141,16 +141,17 @@ func (p *pool) stock(s *shelf) {
 	p.coming++
 	p.count(1, s.memory)
 	p.mu.Unlock()
+	began := time.Now()
 	m, err := p.start(again, s.memory)
 	if err != nil {
-		p.settle(s, m, err)
+		p.settle(s, m, began, err)
 		return
 	}
-	p.work.Go(func() { p.settle(s, m, p.await(m)) })
+	p.work.Go(func() { p.settle(s, m, began, p.await(m)) })
 }
 
 // settle puts a cell that was started on its shelf, or away.
-func (p *pool) settle(s *shelf, m *member, err error) {
+func (p *pool) settle(s *shelf, m *member, began time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.signal()
@@ -158,25 +159,30 @@ func (p *pool) settle(s *shelf, m *member, err error) {
 	p.coming--
 	switch {
 	case m == nil:
+		p.opts.Watch.Wasted("not_made")
 		p.count(-1, -s.memory)
 		s.failed(time.Now())
 		if p.ctx.Err() == nil {
 			p.opts.Log.Warn("a cell could not be started ahead", "skill", s.skill, "error", err)
 		}
 	case err != nil:
+		p.opts.Watch.Wasted("not_ready")
 		s.failed(time.Now())
 		if p.ctx.Err() == nil {
 			p.opts.Log.Warn("a cell that was started ahead is of no use", "skill", s.skill, "error", err)
 		}
 		p.retire(m)
 	case p.shelves[s.key] != s: // outdated or drained meanwhile
+		p.opts.Watch.Wasted("outdated")
 		p.retire(m)
 	default:
+		p.opts.Watch.Refilled(time.Since(began))
 		s.members = append(s.members, m)
 		select {
 		case <-m.dead: // too early for gone to find it
 			s.remove(m)
 			s.failed(time.Now())
+			p.opts.Watch.Wasted("died")
 			p.retire(m)
 		default:
 		}

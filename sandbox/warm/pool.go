@@ -57,6 +57,7 @@ func (p *pool) lease(spec *sandbox.Spec) (*member, func()) {
 	defer p.signal()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	known := p.shelves[spec.Key] != nil
 	if s := p.shelf(spec); s != nil {
 		s.demand.note(time.Now())
 		s.again = spec.Again
@@ -64,6 +65,7 @@ func (p *pool) lease(spec *sandbox.Spec) (*member, func()) {
 			return m, nil
 		}
 	}
+	p.opts.Watch.Missed(p.why(known))
 	p.cold++
 	return nil, sync.OnceFunc(func() {
 		p.mu.Lock()
@@ -143,7 +145,27 @@ func (p *pool) clear(s *shelf) {
 func (p *pool) count(cells int, memory int64) {
 	p.waiting += cells
 	p.memory += memory
-	p.opts.Watch.Waiting(p.waiting)
+}
+
+// why says why a call gets no waiting cell.
+func (p *pool) why(known bool) string {
+	switch {
+	case p.draining:
+		return "draining"
+	case known:
+		return "empty"
+	}
+	return "unknown"
+}
+
+// counted returns how many cells are ready, are being started and are being destroyed.
+func (p *pool) counted() (ready, starting, leaving int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.shelves {
+		ready += len(s.members)
+	}
+	return ready, p.coming, p.leaving.cells
 }
 
 func (p *pool) keeps(name string) bool {
@@ -179,6 +201,7 @@ func (p *pool) gone(m *member, why string) {
 	for _, s := range p.shelves {
 		if s.remove(m) {
 			s.failed(time.Now())
+			p.opts.Watch.Wasted("died")
 			p.opts.Log.Warn("a cell that waited is of no use", "skill", s.skill, "cell", m.name, "why", why, "printed", m.words.Load())
 			p.retire(m)
 		}

@@ -1,0 +1,41 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hotcell/hotcell/executor/relay"
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/skills"
+)
+
+// customLabel is what metrics call the skills of users: their names are no business of others, and without bound.
+const customLabel = "custom"
+
+func labelOf(skill *skills.Skill) string {
+	if skill.Source == skills.SourceUser {
+		return customLabel
+	}
+	return skill.Name
+}
+
+// relayed tells what came out of a cell.
+func (s *Supervisor) relayed(r *relay.Relay) {
+	n := r.Count()
+	s.watch.Relayed(n.Events, n.Bytes, n.Dropped, n.Truncated)
+}
+
+// resolved tells how a call got its image.
+func (s *Supervisor) resolved(ctx context.Context, began time.Time, err error) {
+	outcome := "engine_unavailable"
+	switch {
+	case err == nil:
+		outcome = "ok"
+	case ctx.Err() != nil:
+		outcome = "cancelled"
+	case errors.As(err, new(*images.UnavailableError)), errors.Is(err, context.DeadlineExceeded):
+		outcome = "unavailable"
+	}
+	s.watch.Resolved(outcome, time.Since(began))
+}

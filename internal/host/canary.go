@@ -1,0 +1,153 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/hotcell/hotcell/executor"
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/policies"
+)
+
+const (
+	canaryName  = "canary"
+	canaryLimit = 20 * time.Second // of the call
+	canaryTidy  = 15 * time.Second // until its cell is gone
+	canaryAgain = 3 * time.Second  // after one that failed
+)
+
+// Canary sees whether cells can be made, by making one: it runs the whole life of a call, in a cell of the built-in image,
+// apart from all others. It is nobody's call: no principal, no quota, no journal knows of it.
+type Canary struct {
+	every time.Duration
+	sing  func(ctx context.Context) error
+	told  CanaryObserver
+	log   *slog.Logger
+
+	mu    sync.Mutex
+	first chan struct{} // closed once the first verdict is there
+	sang  bool
+	wrong error
+	ill   int // failures in a row
+}
+
+// CanaryObserver is told what the canary finds, for metrics.
+type CanaryObserver interface {
+	Sang(ok bool, took time.Duration)
+	Ready(yes bool)
+}
+
+// newCanary returns nil where the configuration wants none.
+func newCanary(every time.Duration, sing func(context.Context) error, told CanaryObserver, log *slog.Logger) *Canary {
+	if every <= 0 {
+		return nil
+	}
+	return &Canary{every: every, sing: sing, told: told, log: log, first: make(chan struct{})}
+}
+
+// Run makes a canary cell now and then until ctx ends. After one that failed it looks again soon. A cell that is being made
+// then is still cleared away.
+func (c *Canary) Run(ctx context.Context) {
+	if c == nil {
+		return
+	}
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := c.sing(ctx)
+		if ctx.Err() != nil {
+			return // it was disturbed, and says nothing
+		}
+		pause := c.every
+		if c.verdict(err, time.Since(began)) != nil {
+			pause = min(pause, canaryAgain)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// patience is how many canaries may fail in a row before that says something: one may meet a moment of bad luck.
+const patience = 2
+
+func (c *Canary) verdict(err error, took time.Duration) error {
+	c.told.Sang(err == nil, took)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil:
+		if c.wrong != nil {
+			c.log.Info("cells can be made again: the canary is well", "failed", c.ill)
+		}
+		c.ill, c.wrong = 0, nil
+	default:
+		if c.ill++; c.ill == patience {
+			c.log.Error("no cells can be made: the canary failed twice in a row, and hotcell is not ready until it is well", "error", err)
+		}
+		if c.ill >= patience {
+			c.wrong = fmt.Errorf("the canary cell failed %d times in a row: %w", c.ill, err)
+		}
+	}
+	if !c.sang && (err == nil || c.ill >= patience) {
+		c.sang = true
+		close(c.first)
+	}
+	c.told.Ready(c.sang && c.wrong == nil)
+	return err
+}
+
+var errNoSong = errors.New("no canary cell has run yet: hotcell has just started, or the engine is slow")
+
+// Ready says why no cells can be made, as far as the canary knows. Right after the start it waits for the first canary.
+func (c *Canary) Ready(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	select {
+	case <-c.first:
+	case <-ctx.Done():
+		return errNoSong
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wrong
+}
+
+// song returns what makes one canary cell. It has a supervisor to itself for that call, so that neither a queue nor a full
+// house has a say; its cell carries this process's labels, and the reaper takes care of what should be left of it.
+func song(cfg *config.Config, o Options, p *parts) func(context.Context) error {
+	policy := cfg.OperatorPolicy()
+	policy.Limits = policies.Limits{} // the canary's own are smaller than any bound
+	skill := ProbeSkill(canaryName, images.Builtin, canaryLimit)
+	return func(ctx context.Context) (err error) {
+		s, err := executor.New(executor.Config{
+			Driver: p.driver, Images: p.images, Skills: OneSkill(skill), Runner: RunnerTrees(o.Programs), Policy: policy, Pull: images.PullNever,
+			MaxCells: 1, Instance: p.me.ID(), Host: HostID(), RunDir: RunDir(cfg), Log: nil,
+		})
+		if err != nil {
+			return err
+		}
+		defer func() {
+			tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), canaryTidy)
+			defer cancel()
+			if gone := s.Drain(tidy); gone != nil && err == nil {
+				err = errors.New("it ran, but its cell could not be destroyed")
+			}
+		}()
+		return verdictOf(s.Call(ctx, a2e.Caller{Door: canaryName}, &a2e.CallRequest{Name: skill.Name}, nil))
+	}
+}
+
+func verdictOf(answer *a2e.CallResponse) error {
+	if e := answer.Error; e != nil {
+		return fmt.Errorf("%s: %s", e.Code, PlainEngine(e.Message))
+	}
+	return nil
+}
