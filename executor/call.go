@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/executor/relay"
+	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/cleanup"
 	"github.com/hotcell/hotcell/internal/control"
@@ -99,7 +100,8 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	c.to(control.Preparing)
 	preparing := time.Now()
 	c.phase(spanPrepare, preparing)
-	b, fail := s.draw(ctx, c, p, caps.Arch)
+	defer c.silence()
+	b, fail := s.draw(images.WithProgress(ctx, s.pulling(ctx, c, p, w)), c, p, caps.Arch)
 	s.watch.Phase("prepare", time.Since(preparing), c.spans.call.ID())
 	if fail != nil {
 		return outcome{fail: fail}
@@ -141,15 +143,9 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	p.place = c.place()
 	side := s.openSide(ctx, c, cl, p.grants)
 	handed := s.handIn(ctx, cl, c, p, inputs) // first of all: the cell works while the rest is set up
-	r := relay.New(relay.Options{
-		ReqID: c.req.ID, Output: int64(p.policy.Limits.Output), Out: int64(p.policy.Limits.Out), Frames: p.skill.Run.Frames,
-		Keep: s.keep(c, p), Deliver: s.deliver(c, w), Use: side.use,
-		Redact: p.grants.values(ctx),
-	})
-	delivered := make(chan struct{})
-	c.delivered = delivered
+	r := s.voice(ctx, c, p, w)
+	r.Connect(side.use)
 	s.tidying.Go(func() { r.Read(cl.stdio.Stdout) })
-	s.tidying.Go(func() { defer close(delivered); r.Deliver(c.listener) })
 	if p.skill.Run.Frames {
 		c.to(control.Running) // no runner announces itself
 	}

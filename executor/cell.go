@@ -174,6 +174,9 @@ func (s *Supervisor) create(ctx context.Context, p *plan, b *blueprint, undo *cl
 	box, err := s.cfg.Driver.Create(ctx, spec)
 	if err != nil {
 		s.unmade(ctx, spec.Name, err)
+		if f, ok := s.cfg.Images.(interface{ Forget(ref string) }); ok && errors.Is(err, sandbox.ErrNotFound) {
+			f.Forget(s.imageRef(p.skill)) // somebody removed it: the next call does not believe that it is there
+		}
 		return nil, "", s.startFailure(ctx, p, s.nameRuntimes(ctx, spec.Runtime, err))
 	}
 	return box, spec.Name, nil

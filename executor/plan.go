@@ -86,12 +86,17 @@ func requestFor(c *call, p *plan) *a2e.CallRequest {
 	return &req
 }
 
+// imageRef names the skill's image, "" where nothing does.
+func (s *Supervisor) imageRef(skill *skills.Skill) string {
+	if skill.Run.Image != "" {
+		return skill.Run.Image
+	}
+	return images.Default(s.cfg.DefaultImages, skill.Run.Kind)
+}
+
 // image makes sure that the skill's image is present and pinned.
 func (s *Supervisor) image(ctx context.Context, skill *skills.Skill) (images.Image, *a2e.Error) {
-	ref := skill.Run.Image
-	if ref == "" {
-		ref = images.Default(s.cfg.DefaultImages, skill.Run.Kind)
-	}
+	ref := s.imageRef(skill)
 	if ref == "" {
 		return images.Image{}, a2e.Errorf(a2e.RuntimeError, "skill %q names no image and there is no default for %q: set run.image, or images.defaults in the configuration",
 			skill.Name, skill.Run.Kind).Because(a2e.ReasonImageUnavailable)
@@ -127,8 +132,8 @@ func (s *Supervisor) engineError(err error) *a2e.Error {
 		return a2e.Errorf(a2e.SandboxCrash, "%w", err).Because(a2e.ReasonEngineUnavailable)
 	case errors.Is(err, sandbox.ErrUnsupported):
 		return a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
-	case errors.Is(err, sandbox.ErrNotFound):
-		return a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonImageUnavailable)
+	case errors.Is(err, sandbox.ErrNotFound): // it was there a moment ago
+		return a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonImageUnavailable).Transient()
 	}
 	return a2e.Errorf(a2e.SandboxCrash, "%w", err).Because(a2e.ReasonStartFailed)
 }

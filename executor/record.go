@@ -38,6 +38,7 @@ type call struct {
 	done     chan struct{} // closed once answer stands
 
 	taking    *taking            // how the journal takes it
+	early     *relay.Relay       // says how a pull goes, before there is a cell: once there is one it is the cell's
 	label     string             // what metrics call its skill, once that is found
 	deafen    context.CancelFunc // ends listener
 	delivered <-chan struct{}    // closed once the listener has every event; nil without a cell

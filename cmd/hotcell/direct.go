@@ -58,6 +58,7 @@ func gatherDirect(ctx context.Context, cfg *config.Config, id string, log *slog.
 	}
 	from.Engine, from.Volumes, from.Things = inspector.Inspect, inspector.VolumeBytes, m.Driver.List
 	from.Image = func(ctx context.Context, ref string) doctor.Image { return allowedImage(ctx, cfg, m.Images, ref) }
+	from.Pins = func(ctx context.Context) (doctor.Pins, error) { return pinFacts(ctx, cfg, false) }
 	from.Cell = trial{cfg: cfg, driver: m.Driver, store: m.Images, instance: id, log: log}.cell
 	from.Groups = func(context.Context) string { return "" } // there is no cell without one
 	return doctor.Gather(ctx, set, from)

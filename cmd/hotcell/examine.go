@@ -51,6 +51,7 @@ func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Fa
 	return doctor.Gather(ctx, set, doctor.Sources{
 		Engine: driver.Inspect, Host: host, Owners: owners, Direct: direct, DirectThings: left,
 		Image: func(ctx context.Context, ref string) doctor.Image { return allowedImage(ctx, cfg, store, ref) },
+		Pins:  func(ctx context.Context) (doctor.Pins, error) { return pinFacts(ctx, cfg, true) },
 		Cell:  try.cell,
 		Groups: func(ctx context.Context) string {
 			_, _ = driver.Capabilities(ctx) // by which it learns what engine it has
@@ -101,6 +102,28 @@ func defaultImage(ctx context.Context, store images.Store, ref string) doctor.Im
 		return doctor.Image{Failed: plainEngine(err.Error())}
 	}
 	return doctor.Image{ID: img.ID, Size: img.Size}
+}
+
+// pinFacts asks what is pinned, and whether that is there.
+func pinFacts(ctx context.Context, cfg *config.Config, engine bool) (p doctor.Pins, err error) {
+	log := slog.New(slog.DiscardHandler)
+	var kept *host.Keeping
+	if engine {
+		kept, err = host.EngineImages(cfg, 0, log, nil)
+	} else {
+		kept, _, err = host.OwnImages(cfg, log)
+	}
+	if err != nil {
+		return p, err
+	}
+	defer within(closeLimit, func() { _ = kept.Close() })
+	pins, err := kept.Lock.Pins()
+	if err != nil {
+		return p, err
+	}
+	p.Total = len(pins)
+	p.Missing, err = kept.Missing(ctx)
+	return p, err
 }
 
 // exists reports whether a folder is there.

@@ -2,28 +2,29 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/host"
 )
 
 func (a *app) imagesCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "images",
-		Short: "The images of cells that no engine makes (driver oci)",
-		Long: "The images of cells that no engine makes (driver oci). They are kept in the data folder, unpacked once;\n" +
-			"a Docker engine has its own.",
+		Short: "The images of cells: pins, pulls, and what may go",
+		Long: "The images of cells. A tag is resolved once and pinned in hotcell.lock; pull and pin move it. A Docker engine has\n" +
+			"its own images; those of cells that no engine makes (driver oci) are kept in the data folder, unpacked once.",
 	}
 	group(c)
-	c.AddCommand(a.imagesImportCmd(), a.imagesListCmd(), a.imagesRemoveCmd())
+	c.AddCommand(a.imagesImportCmd(), a.imagesListCmd(), a.imagesPinCmd(), a.imagesPruneCmd(), a.imagesPullCmd(), a.imagesRemoveCmd(), a.imagesUnpinCmd())
 	return c
 }
 
@@ -78,6 +79,9 @@ func (a *app) importImages(ctx context.Context, file, ref string) error {
 	for _, img := range all {
 		a.out.line(fmt.Sprintf("%s  %s", oneLine(img.Ref, 200), img.ID))
 	}
+	if err := a.repin(ctx, cfg, all); err != nil {
+		return err
+	}
 	return a.out.failed()
 }
 
@@ -91,15 +95,18 @@ func something(in io.Reader) (io.Reader, error) {
 }
 
 func (a *app) imagesListCmd() *cobra.Command {
-	var asJSON bool
+	var asJSON, offline bool
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the images that were imported",
-		Args:  exactly(),
+		Short: "List what is pinned, pulled or imported, and which tags have moved",
+		Long: "List what is pinned, pulled or imported. A pinned tag that stands for other content by now, here or in its registry, is\n" +
+			"stale: calls use what it is pinned to, until it is pulled or pinned anew. Registries are asked for 10 s at most.",
+		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.listImages(c.Context(), asJSON)
+			return a.listImages(c.Context(), asJSON, !offline)
 		},
 	}
+	c.Flags().BoolVar(&offline, "offline", false, "do not ask registries what their tags are now")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -107,7 +114,7 @@ func (a *app) imagesListCmd() *cobra.Command {
 func (a *app) imagesRemoveCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
-		Short: "Remove a name, and the image where it has no other",
+		Short: "Remove the name of an image that was imported, and the image where it has no other",
 		Args:  exactly("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, _, err := a.settings()
@@ -127,38 +134,33 @@ func (a *app) imagesRemoveCmd() *cobra.Command {
 	}
 }
 
-func (a *app) listImages(ctx context.Context, asJSON bool) error {
+func (a *app) listImages(ctx context.Context, asJSON, ask bool) error {
 	cfg, _, err := a.settings()
 	if err != nil {
 		return err
 	}
-	store, err := host.Imported(cfg)
-	if err != nil {
-		return err
-	}
-	all, err := store.List(ctx)
+	all, err := a.listAll(ctx, cfg, ask)
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("data folder %s can't be read: choose another with --data-dir or data_dir", oneLine(cfg.DataDir, 200))
 	}
 	if err != nil {
-		return err
+		return plainly(err)
 	}
 	if asJSON {
-		type row struct {
-			Ref  string `json:"ref"`
-			ID   string `json:"id"`
-			Size int64  `json:"size"`
-		}
-		rows := []row{}
-		for _, img := range all {
-			rows = append(rows, row{img.Ref, img.ID, img.Size})
-		}
-		return a.printJSON(rows)
+		return a.printJSON(rowsJSON(all))
 	}
 	var rows [][]string
-	for _, img := range all {
-		rows = append(rows, []string{oneLine(img.Ref, 200), strings.TrimPrefix(img.ID, "sha256:")[:12], fmt.Sprintf("%.1f MB", float64(img.Size)/1e6)})
+	for _, r := range all {
+		state := r.State
+		if r.Note != "" {
+			state += ": " + oneLine(r.Note, 200)
+		}
+		size := "-"
+		if r.Size > 0 || r.State == images.StateOwn {
+			size = megabytes(r.Size)
+		}
+		rows = append(rows, []string{oneLine(r.Ref, 200), images.Short(cmp.Or(r.Digest, r.ID)), size, state})
 	}
-	table(a.out, []string{"IMAGE", "ID", "SIZE"}, rows)
+	table(a.out, []string{"IMAGE", "CONTENT", "SIZE", "STATE"}, rows)
 	return a.out.failed()
 }

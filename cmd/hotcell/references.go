@@ -29,6 +29,9 @@ func lookup(cfg *config.Config) []doctor.Reference {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Secrets)) {
 		add("secret "+name, cfg.Secrets[name], false)
 	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Images.Auth)) {
+		add("images.auth "+name, cfg.Images.Auth[name], false)
+	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Tools.MCP)) {
 		server := cfg.Tools.MCP[name]
 		for _, refs := range []map[string]string{server.Env, server.Headers} {

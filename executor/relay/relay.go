@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -143,6 +144,23 @@ func (r *Relay) Say(level, format string, args ...any) {
 	if !r.closed {
 		r.put(logEvent(level, fmt.Sprintf(format, args...)))
 	}
+}
+
+// Status puts a status event of the supervisor's own among the cell's.
+func (r *Relay) Status(kind, message string, data map[string]any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		text := strings.ToValidUTF8(message, "\uFFFD")
+		r.put(event{kind: a2e.KindStatus, data: map[string]any{"message": text, "kind": kind, "data": data}})
+	}
+}
+
+// Connect sets [Options.Use] of a relay that reads nothing yet.
+func (r *Relay) Connect(use func(kind string, line []byte) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.opts.Use = use
 }
 
 // put lets an event out, without secrets.

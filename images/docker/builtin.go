@@ -23,22 +23,11 @@ func (s *Store) builtin(ctx context.Context) (images.Image, error) {
 	if err != nil {
 		return images.Image{}, err
 	}
-	shared := s.pulls.DoChan(images.Builtin, func() (any, error) {
-		if err := s.begin(); err != nil {
-			return nil, err
+	if err := s.pulls.Do(ctx, images.Builtin, func(ctx context.Context, _ func(images.Progress)) error { return s.load(ctx, own) }); err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("load image %s: %w", images.Builtin, err)
 		}
-		defer s.work.Done()
-		ctx, cancel := context.WithTimeout(s.ctx, s.limits.Pull)
-		defer cancel()
-		return nil, s.load(ctx, own)
-	})
-	select {
-	case res := <-shared:
-		if res.Err != nil {
-			return images.Image{}, res.Err
-		}
-	case <-ctx.Done():
-		return images.Image{}, fmt.Errorf("load image %s: %w", images.Builtin, context.Cause(ctx))
+		return images.Image{}, err
 	}
 	img, err = s.inspectBuiltin(ctx, images.Builtin)
 	if errdefs.IsNotFound(err) {
@@ -71,15 +60,15 @@ func (s *Store) inspectBuiltin(ctx context.Context, ref string) (images.Image, e
 func (s *Store) load(ctx context.Context, own platform) error {
 	answer, err := s.engine.ImageLoad(ctx, bytes.NewReader(images.BuiltinArchive(own.arch)), client.ImageLoadWithQuiet(true))
 	if err == nil {
-		err = errors.Join(drain(answer.Body), answer.Body.Close())
+		err = errors.Join(follow(answer.Body, nil), answer.Body.Close())
 	}
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil && s.ctx.Err() != nil:
-		return errClosed
+	case errors.Is(context.Cause(ctx), images.ErrClosed):
+		return images.ErrClosed
 	case ctx.Err() != nil, client.IsErrConnectionFailed(err):
-		return s.explain(s.ctx, "load image "+images.Builtin, err)
+		return s.explain(context.Background(), "load image "+images.Builtin, err)
 	}
 	return &images.UnavailableError{Ref: images.Builtin, Why: "the engine does not load it: " + line(err.Error())}
 }

@@ -1,14 +1,14 @@
 package docker
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/registry"
 	"github.com/docker/docker/client"
 	"github.com/hotcell/hotcell/images"
 )
@@ -20,85 +20,135 @@ func (s *Store) pull(ctx context.Context, ref string, policy images.PullPolicy) 
 	if err != nil {
 		return err
 	}
-	shared := s.pulls.DoChan(ref, func() (any, error) {
-		if err := s.begin(); err != nil {
-			return nil, err
-		}
-		defer s.work.Done()
-		ctx, cancel := context.WithTimeout(s.ctx, s.limits.Pull)
-		defer cancel()
+	key := ref
+	if policy == images.PullAlways {
+		key = "always " + ref
+	}
+	err = s.pulls.Do(ctx, key, func(ctx context.Context, tell func(images.Progress)) error {
 		if policy == images.PullMissing {
 			if _, err := s.engine.ImageInspect(ctx, ref); err == nil {
-				return nil, nil
+				return nil
 			}
 		}
-		return nil, s.fetch(ctx, ref, own)
+		before, known := s.ids(ctx)
+		if err := s.fetch(ctx, ref, own, tell); err != nil {
+			return err
+		}
+		if known {
+			s.claim(ctx, ref, before)
+		}
+		return nil
 	})
-	select {
-	case res := <-shared:
-		return res.Err
-	case <-ctx.Done():
+	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("pull image %s: %w", ref, context.Cause(ctx))
 	}
+	return err
 }
 
-func (s *Store) fetch(ctx context.Context, ref string, own platform) error {
-	body, err := s.engine.ImagePull(ctx, ref, image.PullOptions{Platform: own.String()})
+func (s *Store) fetch(ctx context.Context, ref string, own platform, tell func(images.Progress)) error {
+	auth, err := s.auth(ref)
+	if err != nil {
+		return err
+	}
+	body, err := s.engine.ImagePull(ctx, ref, image.PullOptions{Platform: own.String(), RegistryAuth: auth})
 	if err == nil {
-		err = errors.Join(drain(body), body.Close())
+		err = errors.Join(follow(body, newMeter(ref, tell)), body.Close())
 	}
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil && s.ctx.Err() != nil:
-		return errClosed
-	case ctx.Err() != nil:
+	case errors.Is(context.Cause(ctx), images.ErrTooLong):
 		return unpulled(ref, fmt.Sprintf("took longer than %v", s.limits.Pull), true)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	case client.IsErrConnectionFailed(err):
 		return s.explain(ctx, "pull image "+ref, err)
 	}
-	return unpulled(ref, line(err.Error()), !final(err.Error()))
+	return refused(ref, own, line(err.Error()))
+}
+
+// refused puts the words of an engine or of its registry into an error.
+func refused(ref string, own platform, text string) error {
+	low := strings.ToLower(text)
+	switch {
+	case strings.Contains(low, "verification failed"), strings.Contains(low, "does not match digest"), strings.Contains(low, "digest mismatch"):
+		return unpulled(ref, "the registry's answer does not have the digest that it should have, and was refused: "+text, false)
+	case strings.Contains(low, "does not match the specified platform"), strings.Contains(low, "no matching manifest"):
+		return &images.UnavailableError{Ref: ref, Why: fmt.Sprintf("bad image: the registry has none for %s, which the engine is: %s", own, text)}
+	}
+	return unpulled(ref, text, !final(low))
 }
 
 func unpulled(ref, why string, retryable bool) error {
 	return &images.UnavailableError{Ref: ref, Why: "could not be pulled: " + why + ": build or pull it first", Retryable: retryable}
 }
 
-// progress is one of the JSON values that a pull answers with. A pull that fails on the way has begun with status 200.
-type progress struct {
-	Error       string `json:"error"`
-	ErrorDetail struct {
-		Message string `json:"message"`
-	} `json:"errorDetail"`
+// auth is the header that logs an engine in at the reference's registry, "" where there is no login for it.
+func (s *Store) auth(ref string) (string, error) {
+	if s.logins == nil {
+		return "", nil
+	}
+	name, _ := images.Repository(ref)
+	login, err := s.logins(name)
+	if err != nil {
+		return "", &images.UnavailableError{Ref: ref, Why: "could not be pulled: no login for " + name + ": " + err.Error()}
+	}
+	if login == nil {
+		return "", nil
+	}
+	if name == "docker.io" {
+		name = "https://index.docker.io/v1/" // as engines call it
+	}
+	return registry.EncodeAuthConfig(registry.AuthConfig{Username: login.User, Password: login.Password, ServerAddress: name})
 }
 
-// drain reads a pull's answer to its end, since leaving early would cancel it, and returns the first error in it.
-func drain(body io.Reader) error {
-	dec := json.NewDecoder(body)
-	var failure error
-	for {
-		var p progress
-		err := dec.Decode(&p)
-		switch {
-		case errors.Is(err, io.EOF):
-			return failure
-		case err != nil:
-			return errors.Join(failure, fmt.Errorf("the engine's answer was cut: %w", err))
-		case failure != nil:
-		case p.ErrorDetail.Message != "":
-			failure = errors.New(p.ErrorDetail.Message)
-		case p.Error != "":
-			failure = errors.New(p.Error)
-		}
+// ids are the images that the engine has.
+func (s *Store) ids(ctx context.Context) (map[string]bool, bool) {
+	if s.ledger == nil {
+		return nil, false
 	}
+	all, err := s.engine.ImageList(ctx, image.ListOptions{All: true})
+	if err != nil {
+		return nil, false
+	}
+	ids := make(map[string]bool, len(all))
+	for _, one := range all {
+		ids[one.ID] = true
+	}
+	return ids, true
+}
+
+// claim notes that hotcell brought an image which the engine did not have before. One that can't be noted is never collected.
+func (s *Store) claim(ctx context.Context, ref string, before map[string]bool) {
+	info, err := s.engine.ImageInspect(ctx, ref)
+	if err == nil && !before[info.ID] {
+		_ = s.ledger.Add(ctx, info.ID, ref)
+	}
+}
+
+// Remote asks the registry, through the engine, which digest a tag has there.
+func (s *Store) Remote(ctx context.Context, ref string) (string, error) {
+	auth, err := s.auth(ref)
+	if err != nil {
+		return "", err
+	}
+	found, err := s.engine.DistributionInspect(ctx, ref, auth)
+	switch {
+	case err == nil:
+		return string(found.Descriptor.Digest), nil
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case client.IsErrConnectionFailed(err):
+		return "", s.explain(ctx, "ask for image "+ref, err)
+	}
+	return "", errors.New(cmp.Or(line(err.Error()), "no answer"))
 }
 
 // final reports whether a registry's words mean that another try cannot help.
 func final(text string) bool {
-	text = strings.ToLower(text)
 	for _, s := range []string{
 		"not found", "denied", "unauthorized", "authentication required", "manifest unknown", "does not exist", "no basic auth",
-		"no matching manifest", "invalid reference", "unsupported", "not implemented",
+		"invalid reference", "unsupported", "not implemented", "incorrect username", "name unknown", "manifest invalid",
 	} {
 		if strings.Contains(text, s) {
 			return true

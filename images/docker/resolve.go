@@ -90,7 +90,7 @@ func imageOf(ref string, info image.InspectResponse) images.Image {
 	img := images.Image{Ref: ref, ID: info.ID, OS: info.Os, Arch: goArch(info.Architecture), Size: info.Size}
 	img.Created, _ = time.Parse(time.RFC3339Nano, info.Created) // images may have none: the zero time
 	if len(info.RepoDigests) > 0 {
-		img.RepoDigest = slices.Min(info.RepoDigests)
+		img.RepoDigest = digestOf(ref, info.RepoDigests)
 	}
 	if c := info.Config; c != nil {
 		img.Env, img.Entrypoint, img.Cmd = c.Env, c.Entrypoint, c.Cmd
@@ -98,6 +98,19 @@ func imageOf(ref string, info image.InspectResponse) images.Image {
 		img.User, img.WorkingDir = c.User, c.WorkingDir
 	}
 	return img
+}
+
+// digestOf is the digest of the reference's own repository, or of the first where that has none.
+func digestOf(ref string, all []string) string {
+	_, mine := images.Repository(ref)
+	own := slices.DeleteFunc(slices.Clone(all), func(d string) bool { _, theirs := images.Repository(d); return theirs != mine })
+	if asked := images.Digest(ref); slices.ContainsFunc(own, func(d string) bool { return images.Digest(d) == asked }) {
+		own = slices.DeleteFunc(own, func(d string) bool { return images.Digest(d) != asked })
+	}
+	if len(own) > 0 {
+		return slices.Min(own)
+	}
+	return slices.Min(all)
 }
 
 // learn returns the engine's platform, asking once.

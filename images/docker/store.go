@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,12 +10,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/registry"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/engineapi"
-	"golang.org/x/sync/singleflight"
 )
 
 // Options configure a [Store].
@@ -26,6 +26,8 @@ type Options struct {
 	// Remember is how long an answer of the engine is good for. From one second on it is asked for again, beside the caller;
 	// 0: each caller asks.
 	Remember time.Duration
+	Logins   images.Logins      // nil: no registry wants one
+	Ledger   *images.Ledger     // notes what is pulled; nil: nobody does
 	Watch    engineapi.Observer // is told of each request to the engine; nil: nobody
 }
 
@@ -35,11 +37,17 @@ type Timeouts struct {
 	Pull    time.Duration // the whole of one; 10 min
 }
 
+// removeLimit is for the removal of one image.
+const removeLimit = time.Minute
+
 // imageAPI is what the store asks of an engine.
 type imageAPI interface {
 	ImageInspect(ctx context.Context, ref string, options ...client.ImageInspectOption) (image.InspectResponse, error)
 	ImageList(ctx context.Context, options image.ListOptions) ([]image.Summary, error)
 	ImagePull(ctx context.Context, ref string, options image.PullOptions) (io.ReadCloser, error)
+	ImageRemove(ctx context.Context, id string, options image.RemoveOptions) ([]image.DeleteResponse, error)
+	DistributionInspect(ctx context.Context, ref, auth string) (registry.DistributionInspect, error)
+	ContainerList(ctx context.Context, options container.ListOptions) ([]container.Summary, error)
 	ImageLoad(ctx context.Context, input io.Reader, options ...client.ImageLoadOption) (image.LoadResponse, error)
 	Info(ctx context.Context) (system.Info, error)
 	Close() error
@@ -52,14 +60,16 @@ type Store struct {
 	limits Timeouts
 
 	remember time.Duration
+	logins   images.Logins
+	ledger   *images.Ledger
 
-	ctx    context.Context // of pulls, which outlive their callers
+	ctx    context.Context // of what goes on beside callers
 	cancel context.CancelFunc
-	pulls  singleflight.Group
+	pulls  *images.Pulls
 
 	mu       sync.Mutex
 	closed   bool
-	work     sync.WaitGroup // pulls in flight
+	work     sync.WaitGroup // answers that are asked for again
 	platform *platform      // the engine's, once known
 	answers  map[string]*answer
 }
@@ -71,26 +81,32 @@ func (p platform) String() string { return p.os + "/" + p.arch }
 
 var _ images.Store = (*Store)(nil)
 
-// New makes a store. It reads the environment and checks the host's syntax, and connects with the first request.
-func New(opts Options) (*Store, error) {
-	host := opts.Host
+// Host is the address of the engine that "" stands for, or the one that is given.
+func Host(host string) string {
 	if host == "" {
 		host = os.Getenv(client.EnvOverrideHost)
 	}
 	if host == "" {
 		host = client.DefaultDockerHost
 	}
+	return host
+}
+
+// New makes a store. It reads the environment and checks the host's syntax, and connects with the first request.
+func New(opts Options) (*Store, error) {
+	host := Host(opts.Host)
 	cl, err := connect(host, opts.Watch)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{host: host, engine: cl, limits: opts.Timeouts, remember: opts.Remember, answers: map[string]*answer{}}
+	s := &Store{host: host, engine: cl, limits: opts.Timeouts, remember: opts.Remember, answers: map[string]*answer{}, logins: opts.Logins, ledger: opts.Ledger}
 	if s.limits.Inspect <= 0 {
 		s.limits.Inspect = 10 * time.Second
 	}
 	if s.limits.Pull <= 0 {
 		s.limits.Pull = 10 * time.Minute
 	}
+	s.pulls = images.NewPulls(s.limits.Pull)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -169,18 +185,7 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.cancel()
+	s.pulls.Close()
 	s.work.Wait()
 	return s.engine.Close()
-}
-
-var errClosed = errors.New("image store is closed")
-
-func (s *Store) begin() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return errClosed
-	}
-	s.work.Add(1)
-	return nil
 }

@@ -273,7 +273,7 @@ func TestCloseEndsPull(t *testing.T) {
 	s := open(t, Options{Host: e.host})
 	var all sync.WaitGroup
 	all.Go(func() {
-		if _, err := s.Resolve(t.Context(), "x", images.PullMissing); !errors.Is(err, errClosed) {
+		if _, err := s.Resolve(t.Context(), "x", images.PullMissing); !errors.Is(err, images.ErrClosed) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -282,7 +282,7 @@ func TestCloseEndsPull(t *testing.T) {
 		t.Error(err)
 	}
 	all.Wait()
-	if _, err := s.Resolve(t.Context(), "x", images.PullMissing); !errors.Is(err, errClosed) {
+	if _, err := s.Resolve(t.Context(), "x", images.PullMissing); !errors.Is(err, images.ErrClosed) {
 		t.Errorf("after close: %v", err)
 	}
 }

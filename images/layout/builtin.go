@@ -28,8 +28,7 @@ func (s *Store) builtin(ctx context.Context) (images.Image, error) {
 
 func (s *Store) hasBuiltin() (images.Image, bool, error) {
 	img, err := s.known(images.Builtin)
-	var gone *images.UnavailableError
-	if errors.As(err, &gone) {
+	if errors.Is(err, errMissing) {
 		return images.Image{}, false, nil
 	}
 	return img, err == nil && img.ID == images.BuiltinID(runtime.GOARCH), err

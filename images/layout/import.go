@@ -184,13 +184,19 @@ func (s *Store) name(found []source, all []images.Image) error {
 	return s.writeIndex(index)
 }
 
-// prune drops the references by digest whose image has no other name.
+// prune drops the references by digest whose image has no other name and was not pulled.
 func (ix *index) prune() {
-	tagged := make(map[string]bool)
+	kept := make(map[string]bool)
 	for key, id := range ix.Refs {
-		tagged[id] = tagged[id] || !isDigest(key)
+		kept[id] = kept[id] || !isDigest(key) || ix.Held[key]
 	}
-	maps.DeleteFunc(ix.Refs, func(_, id string) bool { return !tagged[id] })
+	maps.DeleteFunc(ix.Refs, func(_, id string) bool { return !kept[id] })
+	maps.DeleteFunc(ix.Held, func(key string, _ bool) bool { return ix.Refs[key] == "" })
+}
+
+// release lets the references by digest of an image go with its last name.
+func (ix *index) release(id string) {
+	maps.DeleteFunc(ix.Held, func(key string, _ bool) bool { return ix.Refs[key] == id })
 }
 
 // Remove takes a name from its image, and removes the image where no other name is left. The error wraps
@@ -215,6 +221,7 @@ func (s *Store) Remove(ctx context.Context, ref string) error {
 	if index, err = s.readIndex(); err != nil {
 		return err
 	}
+	index.release(index.Refs[key])
 	delete(index.Refs, key)
 	index.prune()
 	return errors.Join(s.writeIndex(index), s.collect())

@@ -20,7 +20,8 @@ const (
 
 // index is which reference is which image.
 type index struct {
-	Refs map[string]string `json:"refs"` // full reference, or one with a digest → content id
+	Refs map[string]string `json:"refs"`           // full reference, or one with a digest → content id
+	Held map[string]bool   `json:"held,omitempty"` // references by digest that were pulled: they need no tag
 }
 
 func (s *Store) path(parts ...string) string {

@@ -15,7 +15,7 @@ const lockPause = 50 * time.Millisecond
 
 // lock makes the folder this caller's to change, until unlock.
 func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
-	for _, dir := range []string{"", "rootfs", "meta", "tmp"} {
+	for _, dir := range []string{"", "rootfs", "meta", "tmp", "pulls"} {
 		if err := os.MkdirAll(s.path(dir), dirPerm); err != nil {
 			return nil, err
 		}
@@ -54,5 +54,5 @@ func (s *Store) clear() error {
 	for _, e := range entries {
 		errs = append(errs, os.RemoveAll(s.path("tmp", e.Name())))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.clearPulls())...)
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/hotcell/hotcell/images"
@@ -21,6 +22,7 @@ import (
 type Options struct {
 	Dir    string // where images are kept; made with the first import
 	Bounds Bounds
+	Remote *Remote // nil: nothing is pulled
 }
 
 // Bounds are what one import may bring. A zero field takes the default.
@@ -34,6 +36,8 @@ type Store struct {
 	dir    string
 	bounds Bounds
 	making sync.Mutex // the built-in image
+	remote *Remote    // nil: nothing is pulled
+	pulls  *images.Pulls
 }
 
 var _ images.Store = (*Store)(nil)
@@ -50,10 +54,25 @@ func New(opts Options) (*Store, error) {
 	if s.bounds.Entries <= 0 {
 		s.bounds.Entries = 1_000_000
 	}
+	if opts.Remote != nil {
+		remote := *opts.Remote
+		if remote.Limit <= 0 {
+			remote.Limit = 10 * time.Minute
+		}
+		s.remote, s.pulls = &remote, images.NewPulls(remote.Limit)
+	}
 	return s, nil
 }
 
-// Resolve returns the image behind a reference, a content id or a digest. It never fetches.
+// Close ends pulls in flight.
+func (s *Store) Close() error {
+	if s.pulls != nil {
+		s.pulls.Close()
+	}
+	return nil
+}
+
+// Resolve returns the image behind a reference, a content id or a digest. It fetches where it may and the policy says so.
 func (s *Store) Resolve(ctx context.Context, ref string, pull images.PullPolicy) (images.Image, error) {
 	if err := ctx.Err(); err != nil {
 		return images.Image{}, err
@@ -61,13 +80,34 @@ func (s *Store) Resolve(ctx context.Context, ref string, pull images.PullPolicy)
 	if ref == images.Builtin {
 		return s.builtin(ctx)
 	}
-	if pull == images.PullAlways {
+	switch {
+	case pull == images.PullAlways && s.remote == nil:
 		return images.Image{}, &images.UnavailableError{Ref: ref, Why: "the pull policy is always, and images of this driver are imported, never pulled: set policy.images.pull to missing"}
+	case pull == images.PullAlways && !idPattern.MatchString(ref):
+		if err := s.pull(ctx, ref); err != nil {
+			return images.Image{}, err
+		}
 	}
-	return s.known(ref)
+	img, err := s.known(ref)
+	if !errors.Is(err, errMissing) {
+		return img, err
+	}
+	if pull != images.PullMissing || s.remote == nil || idPattern.MatchString(ref) {
+		return images.Image{}, missing(ref)
+	}
+	if err := s.pull(ctx, ref); err != nil {
+		return images.Image{}, err
+	}
+	if img, err = s.known(ref); errors.Is(err, errMissing) {
+		err = &images.UnavailableError{Ref: ref, Why: "not present right after its pull: someone removes it", Retryable: true}
+	}
+	return img, err
 }
 
-// known returns an image that was imported.
+// errMissing says that an image is not here.
+var errMissing = errors.New("not here")
+
+// known returns an image that is here.
 func (s *Store) known(ref string) (images.Image, error) {
 	key, err := refKey(ref)
 	if err != nil {
@@ -82,14 +122,28 @@ func (s *Store) known(ref string) (images.Image, error) {
 		id, ok = ref, true
 	}
 	if !ok {
-		return images.Image{}, missing(ref)
+		return images.Image{}, errMissing
 	}
 	img, err := s.image(id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return images.Image{}, missing(ref)
+		return images.Image{}, errMissing
 	}
-	img.Ref = ref
+	img.Ref, img.RepoDigest = ref, index.digestOf(key, id)
 	return img, err
+}
+
+// digestOf is the reference by digest under which an image was pulled from the repository of a reference, "" if it was not.
+func (ix *index) digestOf(key, id string) string {
+	if ix.Held[key] {
+		return shortRef(key)
+	}
+	repo, _, tagged := cutTag(key)
+	for _, held := range slices.Sorted(maps.Keys(ix.Held)) {
+		if theirs, _, _ := strings.Cut(held, "@"); tagged && theirs == repo && ix.Refs[held] == id {
+			return shortRef(held)
+		}
+	}
+	return ""
 }
 
 func missing(ref string) error {

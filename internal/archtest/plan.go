@@ -42,7 +42,8 @@ func hotcell() plan {
 		folders: []string{"cmd", "deploy", "docs", "executor", "images", "integration", "internal", "policies", "sandbox", "scripts"},
 		floors:  floors(),
 		testOnly: map[string]bool{
-			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "internal/testutil/collector": true, "sandbox/sandboxtest": true,
+			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "internal/testutil/registry": true,
+			"internal/testutil/collector": true, "sandbox/sandboxtest": true,
 		},
 		edges: map[string][]string{
 			"internal/control":        {"internal/a2e"},
@@ -86,6 +87,7 @@ func floors() map[string]int {
 		"internal/archtest":   floorWords,
 
 		"internal/testutil/engineproxy": floorWords,
+		"internal/testutil/registry":    floorWords,
 		"internal/testutil/collector":   floorWords,
 
 		"sandbox":                 floorContract,
@@ -183,7 +185,7 @@ func dependencies() []dependency {
 		{"github.com/containerd/cgroups/v3", []string{"sandbox/cgroup"}, "one package makes and reads control groups, of both versions"},
 		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/cgroup", "sandbox/docker", "sandbox/fake", "sandbox/oci", "sandbox/sandboxtest", "sandbox/warm"},
 			"the contract carries a runtime spec: one package writes it, drivers read it"},
-		{"github.com/google/go-containerregistry", []string{"images/layout"}, "one package reads images that come without an engine"},
+		{"github.com/google/go-containerregistry", []string{"images/layout", "internal/testutil/registry"}, "one package reads images that come without an engine; one is a registry for tests"},
 		{"github.com/opencontainers/image-spec", []string{"sandbox/docker"}, "the engine client wants a platform in these words"},
 		{"github.com/moby/profiles/seccomp", []string{"policies/compile"},
 			"one package decides which system calls a cell may make"},
@@ -213,7 +215,7 @@ func dependencies() []dependency {
 		{"go.opentelemetry.io/proto/otlp", []string{"internal/testutil/collector"}, "tests are collectors"},
 		{"google.golang.org/protobuf", []string{"internal/testutil/collector"}, "tests are collectors"},
 		{"golang.org/x/net", []string{"policies"}, "names of hosts are brought into one form in one place"},
-		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci", "images/docker"},
+		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
 		{"golang.org/x/sys", []string{"cmd/hotcell", "internal/a2ehost", "internal/install", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
 			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; cells without an " +

@@ -95,11 +95,6 @@ type CustomPolicy struct {
 	Code []string // principals whose skills may carry code: alice, group:team, * for any text; none: nobody's
 }
 
-// Images names the images of bundles that name none.
-type Images struct {
-	Defaults map[string]string // by kind of script: python, sh
-}
-
 // A2A sets what the agent card can't know.
 type A2A struct {
 	URL string // of the HTTP door as clients reach it; "": as their requests have it
@@ -134,8 +129,8 @@ func Default(root bool, home, runtimeDir string) *Config {
 		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
-		Policy:  Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
-		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
+		Policy:  Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Digests: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
+		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}, Keep: 7 * Day, Auth: Logins{}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 * policies.Gi}},
 		Audit:   Audit{Keep: 400 * Day, Max: policies.Gi},
 		Tools:   Tools{MCP: map[string]MCPServer{}},

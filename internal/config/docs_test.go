@@ -62,7 +62,7 @@ func shown(place any) string {
 	switch p := place.(type) {
 	case *[]llm.Provider:
 		return flows(*p, providerParts)
-	case *Secrets, *map[string]MCPServer:
+	case *Secrets, *Logins, *map[string]MCPServer:
 		return "{}"
 	}
 	return show(place)

@@ -15,7 +15,7 @@ import (
 
 // field ties a key to its place in a Config. The place is a *string, *bool, *int, *int64, *float64, *[]string,
 // *map[string]string, *images.PullPolicy, *policies.Bytes, *policies.MilliCPU, *policies.Network or *Age; or, from a file
-// alone, a *Secrets, a *[]llm.Provider or a *map[string]MCPServer.
+// alone, a *Secrets, a *Logins, a *[]llm.Provider or a *map[string]MCPServer.
 type field struct {
 	key   string
 	place func(*Config) any
@@ -49,10 +49,15 @@ func fields() []field {
 		{"policy.llm.inject", func(c *Config) any { return &c.Policy.LLM.Inject }},
 		{"policy.secrets", func(c *Config) any { return &c.Policy.Secrets }},
 		{"policy.images.registries", func(c *Config) any { return &c.Policy.Images.Registries }},
+		{"policy.images.digests", func(c *Config) any { return &c.Policy.Images.Digests }},
 		{"policy.images.require_digest", func(c *Config) any { return &c.Policy.Images.RequireDigest }},
 		{"policy.images.pull", func(c *Config) any { return &c.Policy.Images.Pull }},
 		{"policy.custom.code", func(c *Config) any { return &c.Policy.Custom.Code }},
 		{"images.defaults", func(c *Config) any { return &c.Images.Defaults }},
+		{"images.lock", func(c *Config) any { return &c.Images.Lock }},
+		{"images.keep", func(c *Config) any { return &c.Images.Keep }},
+		{"images.prune", func(c *Config) any { return &c.Images.Prune }},
+		{"images.auth", func(c *Config) any { return &c.Images.Auth }},
 		{"store.url", func(c *Config) any { return &c.Store.URL }},
 		{"store.sync", func(c *Config) any { return &c.Store.Sync }},
 		{"store.keep.calls", func(c *Config) any { return &c.Store.Keep.Calls }},
@@ -104,6 +109,8 @@ func decode(place, raw any) error {
 	case *policies.Network:
 		return decodeNetwork(p, raw)
 	case *Secrets:
+		return whole(p, raw)
+	case *Logins:
 		return whole(p, raw)
 	case *[]llm.Provider:
 		return whole(p, raw)

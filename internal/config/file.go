@@ -177,6 +177,8 @@ func (r *reader) leaf(f field, n ast.Node) {
 		r.section(f.key, n)
 	case *Secrets:
 		r.layer.set(f.key, Secrets(r.references(f.key, n)), r.origin(n))
+	case *Logins:
+		r.layer.set(f.key, r.logins(f.key, n), r.origin(n))
 	case *[]llm.Provider:
 		r.layer.set(f.key, each(r, f.key, n, providerParts), r.origin(n))
 	case *map[string]MCPServer:

@@ -152,7 +152,7 @@ func FuzzParseFile(f *testing.F) {
 				t.Errorf("%q has no origin", key)
 			}
 			switch value.(type) {
-			case string, []string, Secrets, []llm.Provider, map[string]MCPServer:
+			case string, []string, Secrets, Logins, []llm.Provider, map[string]MCPServer:
 			default:
 				t.Errorf("%q is a %T", key, value)
 			}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,7 +13,9 @@ import (
 type ImagePolicy struct {
 	// Registries are patterns in which * stands for any text: "ghcr.io", "*.example.org" for whole registries,
 	// "docker.io/hotcell/*" for repositories. An image that names no registry is docker.io's. None allows nothing.
-	Registries    []string
+	Registries []string
+	// Digests are what an image's content may be: digests of manifests as registries have them, or content ids; * is any.
+	Digests       []string
 	RequireDigest bool // only references that pin their content: name@sha256:..., or an engine's own sha256:...
 	Pull          images.PullPolicy
 }
@@ -23,10 +26,10 @@ func (p ImagePolicy) Check(ref string) error {
 	if ref == images.Builtin {
 		return nil
 	}
-	if p.RequireDigest && !pinned(ref) {
+	if p.RequireDigest && images.Digest(ref) == "" {
 		return &images.UnavailableError{Ref: ref, Why: "policy.images.require_digest: the reference has no @sha256: digest"}
 	}
-	registry, repository := split(ref)
+	registry, repository := images.Repository(ref)
 	for _, wish := range p.Registries {
 		name := registry
 		if strings.Contains(wish, "/") {
@@ -42,54 +45,18 @@ func (p ImagePolicy) Check(ref string) error {
 	return &images.UnavailableError{Ref: ref, Why: fmt.Sprintf("policy.images.registries does not allow %s", repository)}
 }
 
-// pinned reports whether a reference ends in a digest, or is one.
-func pinned(ref string) bool {
-	if i := strings.LastIndexByte(ref, '@'); i >= 0 {
-		ref = ref[i+1:]
+// CheckContent is [ImagePolicy.Check] for what is known of an image once it was found.
+func (p ImagePolicy) CheckContent(img images.Image) error {
+	if img.Ref == images.Builtin {
+		return nil
 	}
-	digest, ok := strings.CutPrefix(ref, "sha256:")
-	return ok && len(digest) == 64 && isHex(digest)
-}
-
-// isID reports whether an engine could take a reference for an image's id, whole or cut short.
-func isID(ref string) bool {
-	id := strings.TrimPrefix(ref, "sha256:")
-	return len(id) >= 12 && len(id) <= 64 && isHex(id)
-}
-
-func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
-
-// split returns a reference's registry, and registry and path together, as an engine reads them: without tag and
-// digest. Both are empty for an id, which names an image that no registry need know.
-func split(ref string) (registry, repository string) {
-	if isID(ref) {
-		return "", ""
-	}
-	name, _, _ := strings.Cut(ref, "@")
-	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
-		name = name[:i]
-	}
-	first, rest, found := strings.Cut(name, "/")
-	switch {
-	case !found:
-		return "docker.io", "docker.io/library/" + name
-	case first == "index.docker.io" || !isRegistry(first):
-		if first != "index.docker.io" {
-			rest = name
+	digest := images.Digest(img.RepoDigest)
+	for _, d := range p.Digests {
+		if d == "*" || d == img.ID || d == digest {
+			return nil
 		}
-		if !strings.Contains(rest, "/") {
-			rest = "library/" + rest
-		}
-		return "docker.io", "docker.io/" + rest
-	case first == "docker.io" && !strings.Contains(rest, "/"):
-		return first, "docker.io/library/" + rest
 	}
-	return first, name
-}
-
-// isRegistry tells a registry from a user's name, by the rule that engines have.
-func isRegistry(first string) bool {
-	return first == "localhost" || strings.ContainsAny(first, ".:") || strings.ToLower(first) != first
+	return &images.UnavailableError{Ref: img.Ref, Why: "policy.images.digests does not allow " + cmp.Or(digest, img.ID)}
 }
 
 // matches compares without regard to case.

@@ -240,13 +240,17 @@ func (c *Config) expand(home string) {
 	if rest, ok := strings.CutPrefix(c.Store.URL, sqliteURL+"~/"); ok {
 		c.Store.URL = sqliteURL + filepath.Join(home, rest)
 	}
-	paths := []*string{&c.Socket, &c.DataDir}
+	paths := []*string{&c.Socket, &c.DataDir, &c.Images.Lock}
 	for i := range c.LLM.Providers {
 		expandReference(&c.LLM.Providers[i].Credential, home)
 	}
 	for name, ref := range c.Secrets {
 		expandReference(&ref, home)
 		c.Secrets[name] = ref
+	}
+	for name, ref := range c.Images.Auth {
+		expandReference(&ref, home)
+		c.Images.Auth[name] = ref
 	}
 	for name, ref := range c.Telemetry.OTLP.Headers {
 		expandReference(&ref, home)

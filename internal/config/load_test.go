@@ -55,8 +55,8 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox: Sandbox{Driver: "auto"},
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
-		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
-		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}},
+		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Digests: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
+		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}, Keep: 7 * Day, Auth: Logins{}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 << 30}},
 		Audit:   Audit{Keep: 400 * Day, Max: 1 << 30},
 		Tools:   Tools{MCP: map[string]MCPServer{}},
@@ -147,11 +147,16 @@ policy:
   images:
     registries: ["ghcr.io", 'docker.io/hotcell/*']
     require_digest: true
+    digests: ["sha256:abababababababababababababababababababababababababababababababab"]
     pull: never
   custom: {code: [alice, "group:team"]}
 images:
   defaults:
     python: python@sha256:x
+  lock: ~/pins.lock
+  keep: 2d
+  prune: true
+  auth: {"registry.example:5000": "file:~/login", docker.io: env:HUB}
 store:
   url: sqlite://~/j.db
   sync: full
@@ -210,11 +215,11 @@ func TestEveryKeyOfAFile(t *testing.T) {
 			LLM:     LLMPolicy{Inject: []string{"broker", "file"}},
 			Secrets: []string{"deploy:GITHUB_TOKEN", "report-*:*"},
 			Images: ImagePolicy{
-				Registries: []string{"ghcr.io", "docker.io/hotcell/*"}, RequireDigest: true, Pull: images.PullNever,
+				Registries: []string{"ghcr.io", "docker.io/hotcell/*"}, RequireDigest: true, Digests: []string{"sha256:" + strings.Repeat("ab", 32)}, Pull: images.PullNever,
 			},
 			Custom: CustomPolicy{Code: []string{"alice", "group:team"}},
 		},
-		Images: Images{Defaults: map[string]string{"python": "python@sha256:x", "sh": "hotcell/python:3"}},
+		Images: Images{Defaults: map[string]string{"python": "python@sha256:x", "sh": "hotcell/python:3"}, Lock: "/root/pins.lock", Keep: 2 * Day, Prune: true, Auth: Logins{"registry.example:5000": "file:/root/login", "docker.io": "env:HUB"}},
 		Store: Store{
 			URL: "sqlite:///root/j.db", Sync: "full", Keep: Keep{Calls: 90 * Day, Events: Day + Day/2, Max: 1 << 30},
 		},

@@ -37,6 +37,8 @@ func (p *printer) field(key string, place any) {
 		p.texts(key, *v)
 	case *Secrets:
 		p.texts(key, *v)
+	case *Logins:
+		p.line(key, showLogins(*v))
 	case *map[string]MCPServer:
 		if len(*v) == 0 {
 			p.line(key, "{}")

@@ -75,7 +75,7 @@ func (f field) isMap() bool {
 // fileOnly reports whether a field has more to say than a variable or a flag can.
 func (f field) fileOnly() bool {
 	switch f.place(&Config{}).(type) {
-	case *Secrets, *[]llm.Provider, *map[string]MCPServer:
+	case *Secrets, *Logins, *[]llm.Provider, *map[string]MCPServer:
 		return true
 	}
 	return false

@@ -40,6 +40,7 @@ func (c *Config) faults() []*FieldError {
 	v.add("policy.images.registries", checkList(c.Policy.Images.Registries))
 	v.add("policy.images.pull", checkPull(c.Policy.Images.Pull))
 	c.defaultImageFaults(&v)
+	c.imageFaults(&v)
 	c.storeFaults(&v)
 	c.toolFaults(&v)
 	c.llmFaults(&v)

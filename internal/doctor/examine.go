@@ -19,7 +19,7 @@ func (e *exam) looks() []func() {
 			e.cgroups, e.evidence, e.limits,
 			e.seccomp, e.labels, e.ownUsers,
 			e.memory, e.userIDs, e.coreDumps,
-			e.dataFolder, e.socket, e.images, e.credentials,
+			e.dataFolder, e.socket, e.images, e.pins, e.credentials,
 			e.cell, e.controls,
 			e.leftovers, e.owners,
 		}
@@ -29,7 +29,7 @@ func (e *exam) looks() []func() {
 		e.cgroups, e.evidence, e.limits,
 		e.seccomp, e.labels, e.userns, e.rootless, e.liveRestore, e.warnings,
 		e.memory, e.userIDs, e.coreDumps, e.clock,
-		e.dataFolder, e.engineSpace, e.socket, e.images, e.credentials,
+		e.dataFolder, e.engineSpace, e.socket, e.images, e.pins, e.credentials,
 		e.cell, e.logs, e.controls,
 		e.leftovers, e.ociLeft, e.owners,
 	}

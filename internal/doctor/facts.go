@@ -16,6 +16,7 @@ type Facts struct {
 	Skew     time.Duration        // by how much the engine's clock is ahead of this host's
 	Host     Host
 	Images   []Image
+	Pins     Pins
 	Cell     Cell
 	Direct   Direct // what there is to do without an engine
 	NoGroups string // why there are no cgroups of hotcell's own around cells, from which the kernel's evidence comes

@@ -28,6 +28,7 @@ type Sources struct {
 	Engine  func(context.Context) (sandbox.EngineFacts, error)
 	Host    func(ctx context.Context, engineRoot string) Host // engineRoot: "" where the engine is not on this host
 	Image   func(ctx context.Context, ref string) Image
+	Pins    func(context.Context) (Pins, error)            // nil: not asked
 	Cell    func(ctx context.Context, images []Image) Cell // one cell, in one of the images that are there
 	Groups  func(ctx context.Context) string               // why there are no cgroups around cells; asked after the cell
 	Things  func(context.Context) ([]sandbox.Listed, error)
@@ -63,6 +64,7 @@ func Gather(ctx context.Context, set Settings, from Sources) Facts {
 	// What is left is looked at before a cell of our own is there.
 	f.left(ctx, from)
 	f.images(ctx, from)
+	f.pins(ctx, from)
 	f.cell(ctx, from)
 	f.NoGroups, err = bounded(ctx, askLimit, func(ctx context.Context) (string, error) { return from.Groups(ctx), nil })
 	if err != nil {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotcell/hotcell/images"
-	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/images/layout"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/engineapi"
@@ -35,8 +33,8 @@ const autoLimit = time.Second
 // Maker is what makes cells, and where their images come from.
 type Maker struct {
 	Driver      sandbox.Driver
-	Images      images.Store
-	CloseImages func() error // nil: nothing to close
+	Images      *Keeping
+	CloseImages func() error
 }
 
 // Makers opens the driver that the configuration names. The observer is told of what the engine is asked; it may be nil.
@@ -44,7 +42,7 @@ func Makers(ctx context.Context, cfg *config.Config, id string, log *slog.Logger
 	if cfg.Sandbox.Driver == DriverOCI {
 		return WithoutEngine(cfg, id, log, watch)
 	}
-	m, err := withEngine(id, log, watch)
+	m, err := withEngine(cfg, id, log, watch)
 	if err != nil || cfg.Sandbox.Driver != DriverAuto {
 		return m, err
 	}
@@ -94,12 +92,12 @@ func hasImages(ctx context.Context, cfg *config.Config) bool {
 	return err == nil && len(all) > 0
 }
 
-func withEngine(id string, log *slog.Logger, watch engineapi.Observer) (Maker, error) {
+func withEngine(cfg *config.Config, id string, log *slog.Logger, watch engineapi.Observer) (Maker, error) {
 	driver, err := docker.New(docker.Options{Instance: id, Log: log, Watch: watch})
 	if err != nil {
 		return Maker{}, &ConfigError{err}
 	}
-	store, err := imagesdocker.New(imagesdocker.Options{Remember: time.Minute, Watch: watch})
+	store, err := EngineImages(cfg, time.Minute, log, watch)
 	if err != nil {
 		return Maker{}, errors.Join(&ConfigError{err}, driver.Close())
 	}
@@ -108,7 +106,7 @@ func withEngine(id string, log *slog.Logger, watch engineapi.Observer) (Maker, e
 
 // WithoutEngine opens the driver oci, whose images are those of the data folder.
 func WithoutEngine(cfg *config.Config, id string, log *slog.Logger, watch engineapi.Observer) (Maker, error) {
-	store, err := Imported(cfg)
+	kept, store, err := OwnImages(cfg, log)
 	if err != nil {
 		return Maker{}, err
 	}
@@ -118,16 +116,18 @@ func WithoutEngine(cfg *config.Config, id string, log *slog.Logger, watch engine
 	if err != nil {
 		return Maker{}, err
 	}
-	return Maker{Driver: driver, Images: store}, nil
+	return Maker{driver, kept, kept.Close}, nil
 }
 
-// Imported are the images of the data folder.
-func Imported(cfg *config.Config) (*layout.Store, error) {
+// Imported are the images of the data folder. None is pulled.
+func Imported(cfg *config.Config) (*layout.Store, error) { return openLayout(cfg, nil) }
+
+func openLayout(cfg *config.Config, remote *layout.Remote) (*layout.Store, error) {
 	dir, err := filepath.Abs(filepath.Join(cfg.DataDir, "images"))
 	if err != nil {
 		return nil, err
 	}
-	return layout.New(layout.Options{Dir: dir})
+	return layout.New(layout.Options{Dir: dir, Remote: remote})
 }
 
 // PlainEngine drops the category that adapters put behind an engine's failure: their own words say it better.

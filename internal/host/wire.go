@@ -14,12 +14,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/hotcell/hotcell/executor"
-	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/cleanup"
 	"github.com/hotcell/hotcell/internal/config"
@@ -105,7 +105,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	end := undo.Release()
 	return &System{
 		Catalog: cat,
-		Skills:  lib, Watch: func(ctx context.Context) { watch.Run(ctx, lib, watch.Options{Log: log}) }, Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
+		Skills:  lib, Watch: watching(cfg, lib, p.images, log), Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
 		Auth: Authenticator(cfg, p.journal), Installer: AuditedInstaller{installer, p.journal}, Audit: p.journal,
 		Canary: newCanary(time.Duration(cfg.Readiness.Canary), song(cfg, o, p), counted, log),
 		Close:  func() error { return end(context.WithoutCancel(ctx)) },
@@ -114,6 +114,18 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 			return err
 		},
 	}, nil
+}
+
+// watching keeps the skills up to date, and does what else a daemon does beside calls, until ctx ends.
+func watching(cfg *config.Config, lib *skills.Library, kept *Keeping, log *slog.Logger) func(context.Context) {
+	return func(ctx context.Context) {
+		var beside sync.WaitGroup
+		if cfg.Images.Prune {
+			beside.Go(func() { pruneImages(ctx, kept, time.Duration(cfg.Images.Keep), log) })
+		}
+		watch.Run(ctx, lib, watch.Options{Log: log})
+		beside.Wait()
+	}
 }
 
 // supervise makes the supervisor of all parts, and closes what an earlier one left unanswered.
@@ -126,7 +138,7 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 	}
 	observer.Ask(gauges)
 	supervisor, err := executor.New(executor.Config{
-		Driver: driver, Images: p.images, Skills: lib, Shelf: cat.shelf, Plugins: cat.plugins, Journal: p.journal, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
+		Driver: driver, Images: p.images.Keeper, Skills: lib, Shelf: cat.shelf, Plugins: cat.plugins, Journal: p.journal, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
 		Services: out.services, Models: true, Audit: out.audit,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
@@ -176,7 +188,7 @@ type parts struct {
 	me      *instance.Instance
 	journal *store.Store
 	driver  sandbox.Driver
-	images  images.Store
+	images  *Keeping
 	close   func() error
 }
 
@@ -208,9 +220,7 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, watch 
 	}
 	p.driver, p.images = made.Driver, made.Images
 	undo.Add("driver", closing(made.Driver))
-	if made.CloseImages != nil {
-		undo.Add("images", func(context.Context) error { return made.CloseImages() })
-	}
+	undo.Add("images", func(context.Context) error { return made.CloseImages() })
 	end := undo.Release()
 	p.close = func() error { return end(context.WithoutCancel(ctx)) }
 	return p, nil

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/host"
+)
+
+// keeping runs do with the images of the driver that makes cells here. It is cancelled by a signal.
+func (a *app) keeping(ctx context.Context, do func(ctx context.Context, cfg *config.Config, kept *host.Keeping) error) error {
+	cfg, _, err := a.settings()
+	if err != nil {
+		return err
+	}
+	if err := host.DataFolder(cfg.DataDir); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals := make(chan os.Signal, 1)
+	defer a.notify(signals)()
+	interrupted := make(chan struct{})
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() { // ends with ended
+		select {
+		case <-signals:
+			close(interrupted)
+			cancel()
+		case <-ended:
+		}
+	}()
+	kept, _, err := a.openImages(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	err = do(ctx, cfg, kept)
+	if failed := kept.Close(); err == nil {
+		err = failed
+	}
+	select {
+	case <-interrupted:
+		return silent(exitInterrupted)
+	default:
+		return plainly(err)
+	}
+}
+
+// openImages opens the images of the driver that makes cells here. engine: an engine has them.
+func (a *app) openImages(ctx context.Context, cfg *config.Config) (kept *host.Keeping, engine bool, err error) {
+	log := a.logger(cfg, slog.LevelWarn)
+	if cfg.Sandbox.Driver == host.DriverOCI || chosen(ctx, cfg, host.NewInstance()) == host.DriverOCI {
+		kept, _, err = host.OwnImages(cfg, log)
+		return kept, false, err
+	}
+	kept, err = host.EngineImages(cfg, 0, log, nil)
+	return kept, true, err
+}
+
+// plainly is an error without the category that adapters put behind an engine's failure.
+func plainly(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(plainEngine(err.Error()))
+}
+
+func (a *app) imagesPullCmd() *cobra.Command {
+	return a.pinning("pull NAME...", "Fetch what a registry has under a tag now, and pin the tag to it", true)
+}
+
+func (a *app) imagesPinCmd() *cobra.Command {
+	c := a.pinning("pin NAME...", "Pin a tag to what it is here now, or to a digest", false)
+	c.Long = "Pin a tag to what it is here now, or to a digest behind it. Calls get that content from then on, whatever the tag\n" +
+		"stands for later. What is not here is fetched.\n\n" +
+		"  hotcell images pin python:3.12-slim\n" +
+		"  hotcell images pin python:3.12-slim@sha256:..."
+	return c
+}
+
+func (a *app) pinning(use, short string, fetch bool) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.keeping(c.Context(), func(ctx context.Context, cfg *config.Config, kept *host.Keeping) error {
+				for _, ref := range args {
+					if err := a.pin(ctx, cfg, kept, ref, fetch); err != nil {
+						return err
+					}
+				}
+				return a.out.failed()
+			})
+		},
+	}
+}
+
+func (a *app) pin(ctx context.Context, cfg *config.Config, kept *host.Keeping, ref string, fetch bool) error {
+	if images.Tag(ref) != "" { // one with a digest is checked for what it is
+		if err := allowedName(cfg, ref); err != nil {
+			return err
+		}
+	} else if err := cfg.Policy.Images.Check(ref); err != nil {
+		return err
+	}
+	defer a.errs.endProgress()
+	img, p, err := kept.Pin(images.WithProgress(ctx, a.showPull), ref, fetch)
+	if err != nil {
+		return err
+	}
+	a.errs.endProgress()
+	content := p.Digest
+	if content == "" {
+		content = p.ID
+	}
+	a.out.line(fmt.Sprintf("%s  %s", oneLine(img.Ref, 200), content))
+	return nil
+}
+
+// allowedName checks whether the policy lets an image of that name in. That it wants digests is met by the pin.
+func allowedName(cfg *config.Config, ref string) error {
+	policy := cfg.Policy.Images
+	policy.RequireDigest = false
+	return policy.Check(ref)
+}
+
+// showPull shows how far a pull is, where there is a terminal to show it on.
+func (a *app) showPull(p images.Progress) {
+	if !a.errs.live {
+		return
+	}
+	pct := 0
+	if p.Total > 0 {
+		pct = int(p.Done * 100 / p.Total)
+	}
+	a.errs.progress(pct, fmt.Sprintf("%s %s", oneLine(p.Ref, 100), oneLine(p.Step, 40)))
+}
+
+func (a *app) imagesUnpinCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "unpin NAME", Short: "Take a pin away: the next call pins the tag anew", Args: exactly("NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, _, err := a.settings()
+			if err != nil {
+				return err
+			}
+			tag := images.Tag(args[0])
+			if tag == "" {
+				return usagef("image %q: expected NAME:TAG", oneLine(args[0], 200))
+			}
+			was, err := images.OpenLock(cfg.LockPath()).Unset(c.Context(), tag)
+			if err == nil && !was {
+				return usagef("%q is not pinned: 'hotcell images list' shows what is", oneLine(args[0], 200))
+			}
+			return err
+		},
+	}
+}
+
+func (a *app) imagesPruneCmd() *cobra.Command {
+	var dry, asJSON bool
+	var keep time.Duration
+	c := &cobra.Command{
+		Use: "prune", Short: "Remove the images that hotcell pulled and nothing needs", Args: exactly(),
+		Long: "Remove the images that hotcell pulled, that no tag is pinned to, that no container was made from and that were not\n" +
+			"used for images.keep. What others brought, was built here or imported stays.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.keeping(c.Context(), func(ctx context.Context, cfg *config.Config, kept *host.Keeping) error {
+				if !c.Flags().Changed("keep") {
+					keep = time.Duration(cfg.Images.Keep)
+				}
+				all, err := kept.Prune(ctx, keep, dry)
+				return errors.Join(a.showPruned(all, dry, asJSON), err)
+			})
+		},
+	}
+	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be removed")
+	c.Flags().DurationVar(&keep, "keep", 0, "`TIME` since its last use that an image stays, at least 1h (default: images.keep)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) showPruned(all []images.Verdict, dry, asJSON bool) error {
+	if asJSON {
+		if all == nil {
+			all = []images.Verdict{}
+		}
+		return a.printJSON(all)
+	}
+	if len(all) == 0 {
+		a.out.line("hotcell has pulled no image that is still here")
+		return a.out.failed()
+	}
+	var rows [][]string
+	for _, v := range all {
+		became := "removed"
+		if dry {
+			became = "would be removed"
+		}
+		if !v.Removed {
+			became = "kept: " + oneLine(v.Kept, 200)
+		}
+		rows = append(rows, []string{oneLine(v.Ref, 200), images.Short(v.ID), megabytes(v.Size), became})
+	}
+	table(a.out, []string{"IMAGE", "ID", "SIZE", "WHAT"}, rows)
+	return a.out.failed()
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// repin moves the pins of tags that were imported to what they are now.
+func (a *app) repin(ctx context.Context, cfg *config.Config, all []images.Image) error {
+	lock := images.OpenLock(cfg.LockPath())
+	pins, err := lock.Pins()
+	if err != nil {
+		return err
+	}
+	for _, img := range all {
+		tag := images.Tag(img.Ref)
+		if _, pinned := pins[tag]; !pinned {
+			continue
+		}
+		if p, ok := images.PinOf(img.Ref, img, images.ByPin); ok {
+			if err := lock.Set(ctx, tag, p); err != nil {
+				return err
+			}
+			a.out.line(fmt.Sprintf("%s  pinned to it", oneLine(img.Ref, 200)))
+		}
+	}
+	return nil
+}
+
+// listAll gathers what hotcell knows of images: of the driver that makes cells here, and those that were imported.
+func (a *app) listAll(ctx context.Context, cfg *config.Config, ask bool) (rows []images.Row, err error) {
+	kept, engine, err := a.openImages(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	rows, err = kept.List(ctx, ask, !engine)
+	if err = errors.Join(err, kept.Close()); err != nil || !engine {
+		return rows, err
+	}
+	own, _, err := host.OwnImages(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	more, err := own.List(ctx, false, true)
+	for _, r := range more {
+		if r.State == images.StateOwn || r.State == images.StatePulled {
+			rows = append(rows, r)
+		}
+	}
+	return rows, errors.Join(err, own.Close())
+}
+
+// rowsJSON is the rows as JSON, an empty list where there are none.
+func rowsJSON(rows []images.Row) json.RawMessage {
+	if rows == nil {
+		return json.RawMessage("[]")
+	}
+	text, _ := json.Marshal(rows) // plain values
+	return text
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/testutil"
+	"github.com/hotcell/hotcell/internal/testutil/registry"
+)
+
+// The life of a pin, with an engine and without one.
+func TestPins(t *testing.T) {
+	for _, driver := range []string{"docker", "oci"} {
+		t.Run(driver, func(t *testing.T) {
+			testutil.Require(t, "docker")
+			r := registry.New(t)
+			ref, digest := r.Push(t, "team/tool:1", registry.Image(t, registry.Native, 1000))
+			if driver == "docker" {
+				t.Cleanup(func() { // what the commands leave on the engine
+					ids, err := exec.Command("docker", "images", "-q", "--no-trunc", "--filter", "reference="+r.Host+"/*/*").Output()
+					if err != nil || len(ids) == 0 {
+						t.Errorf("nothing to remove: %v", err)
+					}
+					for id := range strings.FieldsSeq(string(ids)) {
+						if out, err := exec.Command("docker", "rmi", "-f", id).CombinedOutput(); err != nil {
+							t.Errorf("%s: %s", id, out)
+						}
+					}
+				})
+			}
+			b, dir := newBench(t, succeed(nil, "")), t.TempDir()
+			does := func(code int, says string, args ...string) {
+				t.Helper()
+				b.out.Reset()
+				b.err.Reset()
+				args = append([]string{"images"}, append(args, "--data-dir", dir, "--driver", driver)...)
+				if got := b.run(args...); got != code || !strings.Contains(b.out.String()+b.err.String(), says) {
+					t.Errorf("%v: exit %d, want %d and %q\n%s%s", args, got, code, says, b.out.String(), b.err.String())
+				}
+			}
+			state := func(want string) {
+				t.Helper()
+				does(exitOK, "", "list", "--json")
+				var rows []images.Row
+				if err := json.Unmarshal(b.out.Bytes(), &rows); err != nil ||
+					!slices.ContainsFunc(rows, func(row images.Row) bool { return row.Ref == ref && row.State == want }) {
+					t.Errorf("want %s: %+v, %v", want, rows, err)
+				}
+			}
+			does(exitOK, ref+"  "+digest, "pin", ref)
+			state(images.StatePinned)
+			_, moved := r.Push(t, "team/tool:1", registry.Image(t, registry.Native, 1000))
+			does(exitOK, images.Short(digest), "list")
+			does(exitOK, "stale: the registry has "+images.Short(moved), "list")
+			does(exitOK, "  pinned\n", "list", "--offline")
+			does(exitOK, ref+"  "+moved, "pull", ref)
+			state(images.StatePinned)
+			does(exitOK, "kept: used", "prune", "--dry-run")
+			does(exitOK, "kept: pinned: "+ref, "prune")
+			does(exitOK, ref+"  "+digest, "pin", ref+"@"+digest)
+			state(images.StateStale)
+			does(exitOK, "", "unpin", ref)
+			does(exitUsage, "is not pinned", "unpin", ref)
+			does(exitFailed, "could not be pulled", "pull", r.Host+"/team/none:1")
+			does(exitFailed, "expected NAME:TAG", "pin", "x@sha256:12")
+			text, err := os.ReadFile(filepath.Join(dir, images.LockName))
+			if err != nil || string(text) != "{\n  \"version\": 1,\n  \"images\": {}\n}\n" {
+				t.Errorf("the lock file: %s, %v", text, err)
+			}
+		})
+	}
+}
+
+func TestPinsThatThePolicyRefuses(t *testing.T) {
+	b := newBench(t, succeed(nil, ""))
+	file := filepath.Join(t.TempDir(), "hotcell.yaml")
+	if err := os.WriteFile(file, []byte("policy: {images: {registries: [ghcr.io]}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []string{"127.0.0.1:1/x:1", "127.0.0.1:1/x:1@sha256:" + strings.Repeat("a", 64)} {
+		b.err.Reset()
+		if code := b.run("images", "pull", ref, "--config", file, "--data-dir", t.TempDir(), "--driver", "oci"); code != exitFailed ||
+			!strings.Contains(b.err.String(), "policy.images.registries does not allow 127.0.0.1:1/x") {
+			t.Errorf("exit %d: %s", code, b.err.String())
+		}
+	}
+}

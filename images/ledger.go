@@ -1,0 +1,188 @@
+package images
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+)
+
+const (
+	// Grace is how long an image that was used is kept, whatever else is said: a call that has found it may not have its cell
+	// yet.
+	Grace      = time.Hour
+	noteAfter  = Grace / 4
+	noteLimit  = 5 * time.Second
+	maxEntries = 4096
+)
+
+// Entry is an image that hotcell brought.
+type Entry struct {
+	Ref    string    `json:"ref"`
+	On     string    `json:"on"` // the store that has it: an engine's address, a folder
+	Pulled time.Time `json:"pulled"`
+	Used   time.Time `json:"used"`
+}
+
+// entries is the file, by content id.
+type entries struct {
+	Images map[string]Entry `json:"images"`
+}
+
+// Ledger knows which images hotcell pulled and when each was used last: those alone may be collected. Processes share its
+// file. Who uses an image of it notes that before it counts on the image being there; who removes one holds the ledger
+// meanwhile. It is safe for concurrent use.
+type Ledger struct {
+	on   string
+	file record[entries]
+
+	mu      sync.Mutex
+	known   map[string]time.Time // when this process has noted each
+	looked  time.Time            // when the file was read
+	noting  bool
+	loading bool
+	work    sync.WaitGroup
+}
+
+// OpenLedger returns the ledger of a file, which need not be there yet, for one store.
+func OpenLedger(path, on string) *Ledger { return &Ledger{on: on, file: record[entries]{path}} }
+
+// Add notes an image that was pulled.
+func (l *Ledger) Add(ctx context.Context, id, ref string) error {
+	now := time.Now().UTC()
+	err := l.file.change(ctx, func(all *entries) (bool, error) {
+		if all.Images == nil {
+			all.Images = map[string]Entry{}
+		}
+		if len(all.Images) >= maxEntries {
+			return false, nil // then it is nobody's to collect
+		}
+		all.Images[id] = Entry{Ref: ref, On: l.on, Pulled: now, Used: now}
+		return true, nil
+	})
+	if err == nil {
+		l.set(id, now)
+	}
+	return err
+}
+
+// Entries returns all of this store, by content id.
+func (l *Ledger) Entries() (map[string]Entry, error) {
+	all, _, err := l.file.read()
+	mine := maps.Clone(all.Images)
+	maps.DeleteFunc(mine, func(_ string, e Entry) bool { return e.On != l.on })
+	return mine, err
+}
+
+// use says that an image is used. stale: it has to be noted, and looked for again, before anybody counts on it; what was noted
+// a while ago is noted again beside the caller. The file is read now and then alone: what another process pulled since is safe
+// for longer than that.
+func (l *Ledger) use(id string) (stale bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch seen := time.Since(l.looked); {
+	case seen > 2*noteAfter:
+		l.mu.Unlock()
+		l.load()
+		l.mu.Lock()
+	case seen > noteAfter && !l.loading:
+		l.loading = true
+		l.work.Go(l.load)
+	}
+	at, ours := l.known[id]
+	age := time.Since(at)
+	switch {
+	case !ours || age < noteAfter:
+		return false
+	case age > 2*noteAfter:
+		return true
+	}
+	if !l.noting {
+		l.noting = true
+		l.work.Go(func() {
+			_ = l.note(context.Background(), id) // where it fails the next caller waits for it
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.noting = false
+		})
+	}
+	return false
+}
+
+// load reads the file. Where that fails nothing is collected either.
+func (l *Ledger) load() {
+	all, _, err := l.file.read()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.looked, l.loading = time.Now(), false
+	if err != nil {
+		return
+	}
+	known := make(map[string]time.Time, len(all.Images))
+	for id, e := range all.Images {
+		if e.On == l.on {
+			known[id] = l.known[id]
+		}
+	}
+	l.known = known
+}
+
+// Close waits for what goes on beside callers.
+func (l *Ledger) Close() { l.work.Wait() }
+
+// has reports whether an image is in the ledger.
+func (l *Ledger) has(id string) bool {
+	l.mu.Lock()
+	_, known := l.known[id]
+	l.mu.Unlock()
+	if known {
+		return true
+	}
+	all, err := l.Entries()
+	_, known = all[id]
+	return err == nil && known
+}
+
+func (l *Ledger) set(id string, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known == nil {
+		l.known = map[string]time.Time{}
+	}
+	l.known[id] = at
+}
+
+// note notes that an image is used.
+func (l *Ledger) note(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, noteLimit)
+	defer cancel()
+	now := time.Now().UTC()
+	err := l.file.change(ctx, func(all *entries) (bool, error) {
+		e, ok := all.Images[id]
+		if ok {
+			e.Used = now
+			all.Images[id] = e
+		}
+		return ok, nil
+	})
+	if err == nil {
+		l.set(id, now)
+	}
+	return err
+}
+
+// Collect asks remove about an image that is in the ledger, while nobody can note that it is used, and forgets it where the
+// answer is true.
+func (l *Ledger) Collect(ctx context.Context, id string, remove func(Entry) (bool, error)) error {
+	return l.file.change(ctx, func(all *entries) (bool, error) {
+		e, ok := all.Images[id]
+		if !ok || e.On != l.on {
+			return false, nil
+		}
+		gone, err := remove(e)
+		if gone {
+			delete(all.Images, id)
+		}
+		return gone, err
+	})
+}
