@@ -100,7 +100,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	c.to(control.Preparing)
 	preparing := time.Now()
 	c.phase(spanPrepare, preparing)
-	defer c.silence()
+	defer s.silence(c)
 	b, fail := s.draw(images.WithProgress(ctx, s.pulling(ctx, c, p, w)), c, p, caps.Arch)
 	s.watch.Phase("prepare", time.Since(preparing), c.spans.call.ID())
 	if fail != nil {

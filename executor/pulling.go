@@ -36,9 +36,10 @@ func (s *Supervisor) voice(ctx context.Context, c *call, p *plan, w a2e.EventWri
 }
 
 // silence ends the events of a call that got no cell.
-func (c *call) silence() {
+func (s *Supervisor) silence(c *call) {
 	if c.early != nil {
 		c.early.Close()
+		s.relayed(c.early)
 	}
 }
 

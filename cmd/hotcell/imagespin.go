@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/host"
+	"github.com/hotcell/hotcell/internal/store"
 )
 
 // keeping runs do with the images of the driver that makes cells here. It is cancelled by a signal.
@@ -93,18 +96,20 @@ func (a *app) pinning(use, short string, fetch bool) *cobra.Command {
 		Use: use, Short: short, Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.keeping(c.Context(), func(ctx context.Context, cfg *config.Config, kept *host.Keeping) error {
-				for _, ref := range args {
-					if err := a.pin(ctx, cfg, kept, ref, fetch); err != nil {
-						return err
+				return a.audited(ctx, cfg, func(journal *store.Store) error {
+					for _, ref := range args {
+						if err := a.pin(ctx, cfg, kept, journal, ref, fetch); err != nil {
+							return err
+						}
 					}
-				}
-				return a.out.failed()
+					return a.out.failed()
+				})
 			})
 		},
 	}
 }
 
-func (a *app) pin(ctx context.Context, cfg *config.Config, kept *host.Keeping, ref string, fetch bool) error {
+func (a *app) pin(ctx context.Context, cfg *config.Config, kept *host.Keeping, journal *store.Store, ref string, fetch bool) error {
 	if images.Tag(ref) != "" { // one with a digest is checked for what it is
 		if err := allowedName(cfg, ref); err != nil {
 			return err
@@ -118,6 +123,9 @@ func (a *app) pin(ctx context.Context, cfg *config.Config, kept *host.Keeping, r
 		return err
 	}
 	a.errs.endProgress()
+	if err := recordPin(ctx, journal, img.Ref, p); err != nil {
+		return err
+	}
 	content := p.Digest
 	if content == "" {
 		content = p.ID
@@ -157,11 +165,20 @@ func (a *app) imagesUnpinCmd() *cobra.Command {
 			if tag == "" {
 				return usagef("image %q: expected NAME:TAG", oneLine(args[0], 200))
 			}
-			was, err := images.OpenLock(cfg.LockPath()).Unset(c.Context(), tag)
-			if err == nil && !was {
+			lock := images.OpenLock(cfg.LockPath())
+			pins, err := lock.Pins()
+			if err != nil {
+				return err
+			}
+			if _, is := pins[tag]; !is {
 				return usagef("%q is not pinned: 'hotcell images list' shows what is", oneLine(args[0], 200))
 			}
-			return err
+			return a.audited(c.Context(), cfg, func(journal *store.Store) error {
+				if was, err := lock.Unset(c.Context(), tag); err != nil || !was {
+					return err
+				}
+				return host.RecordAct(c.Context(), journal, audit.ImageUnpin, "", map[string]any{"image": audit.Text(tag)})
+			})
 		},
 	}
 }
@@ -178,8 +195,14 @@ func (a *app) imagesPruneCmd() *cobra.Command {
 				if !c.Flags().Changed("keep") {
 					keep = time.Duration(cfg.Images.Keep)
 				}
-				all, err := kept.Prune(ctx, keep, dry)
-				return errors.Join(a.showPruned(all, dry, asJSON), err)
+				if dry {
+					all, err := kept.Prune(ctx, keep, true)
+					return errors.Join(a.showPruned(all, true, asJSON), err)
+				}
+				return a.audited(ctx, cfg, func(journal *store.Store) error {
+					all, err := kept.Prune(ctx, keep, false)
+					return errors.Join(host.RecordPruned(ctx, journal, all), a.showPruned(all, false, asJSON), err)
+				})
 			})
 		},
 	}
@@ -224,19 +247,29 @@ func (a *app) repin(ctx context.Context, cfg *config.Config, all []images.Image)
 	if err != nil {
 		return err
 	}
-	for _, img := range all {
-		tag := images.Tag(img.Ref)
-		if _, pinned := pins[tag]; !pinned {
-			continue
-		}
-		if p, ok := images.PinOf(img.Ref, img, images.ByPin); ok {
-			if err := lock.Set(ctx, tag, p); err != nil {
+	all = slices.DeleteFunc(slices.Clone(all), func(img images.Image) bool {
+		_, pinned := pins[images.Tag(img.Ref)]
+		return !pinned
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	return a.audited(ctx, cfg, func(journal *store.Store) error {
+		for _, img := range all {
+			p, ok := images.PinOf(img.Ref, img, images.ByPin)
+			if !ok {
+				continue
+			}
+			if err := lock.Set(ctx, images.Tag(img.Ref), p); err != nil {
+				return err
+			}
+			if err := recordPin(ctx, journal, img.Ref, p); err != nil {
 				return err
 			}
 			a.out.line(fmt.Sprintf("%s  pinned to it", oneLine(img.Ref, 200)))
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // listAll gathers what hotcell knows of images: of the driver that makes cells here, and those that were imported.

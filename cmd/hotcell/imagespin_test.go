@@ -69,6 +69,11 @@ func TestPins(t *testing.T) {
 			does(exitUsage, "is not pinned", "unpin", ref)
 			does(exitFailed, "could not be pulled", "pull", r.Host+"/team/none:1")
 			does(exitFailed, "expected NAME:TAG", "pin", "x@sha256:12")
+			b.out.Reset()
+			if code := b.run("audit", "list", "--data-dir", dir); code != exitOK || strings.Count(b.out.String(), "  image.pin") != 3 ||
+				strings.Count(b.out.String(), `"digest":"`+digest+`"`) != 2 || strings.Count(b.out.String(), "  image.unpin") != 1 {
+				t.Errorf("the audit: exit %d: %s%s", code, b.out.String(), b.err.String())
+			}
 			text, err := os.ReadFile(filepath.Join(dir, images.LockName))
 			if err != nil || string(text) != "{\n  \"version\": 1,\n  \"images\": {}\n}\n" {
 				t.Errorf("the lock file: %s, %v", text, err)

@@ -38,15 +38,19 @@ const (
 	BundleUninstall = "bundle.uninstall"
 	SecretSet       = "secret.set"
 	SecretRemove    = "secret.remove"
-	KeyMade         = "audit.key"  // a key was made, where there was none
-	Trimmed         = "audit.trim" // rows were taken away from the front
+	ImagePin        = "image.pin" // by a command: which content a tag stands for
+	ImageUnpin      = "image.unpin"
+	ImageRemove     = "image.remove" // what was pulled and nothing needed
+	KeyMade         = "audit.key"    // a key was made, where there was none
+	Trimmed         = "audit.trim"   // rows were taken away from the front
 )
 
 // Kinds returns the kinds of the chain.
 func Kinds() []string {
 	return []string{
 		CallEnd, CallCancel, TokenCreate, TokenRevoke, AgentCreate, AgentChange, AgentDelete, AgentDefault, ApprovalDecide, ApprovalSettle,
-		SkillCreate, SkillUpdate, SkillDelete, BundleInstall, BundleRollback, BundleUninstall, SecretSet, SecretRemove, KeyMade, Trimmed,
+		SkillCreate, SkillUpdate, SkillDelete, BundleInstall, BundleRollback, BundleUninstall, SecretSet, SecretRemove,
+		ImagePin, ImageUnpin, ImageRemove, KeyMade, Trimmed,
 	}
 }
 

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/hotcell/hotcell/images"
 	imagesdocker "github.com/hotcell/hotcell/images/docker"
 	"github.com/hotcell/hotcell/images/layout"
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/engineapi"
 )
@@ -86,7 +88,7 @@ const pruneEvery = 24 * time.Hour
 const pruneFirst = 10 * time.Minute
 
 // pruneImages removes images that nothing needs, daily until ctx ends.
-func pruneImages(ctx context.Context, k *Keeping, keep time.Duration, log *slog.Logger) {
+func pruneImages(ctx context.Context, k *Keeping, to audit.Recorder, keep time.Duration, log *slog.Logger) {
 	for pause := pruneFirst; ; pause = pruneEvery {
 		select {
 		case <-time.After(pause):
@@ -94,6 +96,7 @@ func pruneImages(ctx context.Context, k *Keeping, keep time.Duration, log *slog.
 			return
 		}
 		all, err := k.Prune(ctx, keep, false)
+		err = errors.Join(err, recordRemoved(ctx, to, all))
 		if err != nil && ctx.Err() == nil {
 			log.Warn("not all images that nothing needs could be removed, which is tried again in a day", "error", err)
 		}
@@ -103,4 +106,19 @@ func pruneImages(ctx context.Context, k *Keeping, keep time.Duration, log *slog.
 			}
 		}
 	}
+}
+
+// RecordPruned enters into the audit what the user of this process removed with a command.
+func RecordPruned(ctx context.Context, to audit.Recorder, all []images.Verdict) error {
+	return recordRemoved(ByOperator(ctx), to, all)
+}
+
+func recordRemoved(ctx context.Context, to audit.Recorder, all []images.Verdict) error {
+	var errs []error
+	for _, v := range all {
+		if v.Removed {
+			errs = append(errs, recordDone(ctx, to, audit.Entry{Kind: audit.ImageRemove, Data: map[string]any{"image": audit.Text(v.Ref), "id": v.ID}}))
+		}
+	}
+	return errors.Join(errs...)
 }

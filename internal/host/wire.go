@@ -105,7 +105,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	end := undo.Release()
 	return &System{
 		Catalog: cat,
-		Skills:  lib, Watch: watching(cfg, lib, p.images, log), Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
+		Skills:  lib, Watch: watching(cfg, lib, p, log), Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
 		Auth: Authenticator(cfg, p.journal), Installer: AuditedInstaller{installer, p.journal}, Audit: p.journal,
 		Canary: newCanary(time.Duration(cfg.Readiness.Canary), song(cfg, o, p), counted, log),
 		Close:  func() error { return end(context.WithoutCancel(ctx)) },
@@ -117,11 +117,11 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 }
 
 // watching keeps the skills up to date, and does what else a daemon does beside calls, until ctx ends.
-func watching(cfg *config.Config, lib *skills.Library, kept *Keeping, log *slog.Logger) func(context.Context) {
+func watching(cfg *config.Config, lib *skills.Library, p *parts, log *slog.Logger) func(context.Context) {
 	return func(ctx context.Context) {
 		var beside sync.WaitGroup
 		if cfg.Images.Prune {
-			beside.Go(func() { pruneImages(ctx, kept, time.Duration(cfg.Images.Keep), log) })
+			beside.Go(func() { pruneImages(ctx, p.images, p.journal, time.Duration(cfg.Images.Keep), log) })
 		}
 		watch.Run(ctx, lib, watch.Options{Log: log})
 		beside.Wait()

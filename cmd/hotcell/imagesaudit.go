@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/audit"
+	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/host"
+	"github.com/hotcell/hotcell/internal/store"
+)
+
+// audited opens the journal, whose audit hears of what do does. What nobody could record is not done.
+func (a *app) audited(ctx context.Context, cfg *config.Config, do func(journal *store.Store) error) error {
+	if err := host.DataFolder(cfg.DataDir); err != nil {
+		return err
+	}
+	journal, err := host.OpenJournal(ctx, cfg, a.logger(cfg, slog.LevelWarn))
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	return do(journal)
+}
+
+func recordPin(ctx context.Context, journal *store.Store, ref string, p images.Pin) error {
+	return host.RecordAct(ctx, journal, audit.ImagePin, "", map[string]any{"image": audit.Text(ref), "digest": p.Digest, "id": p.ID})
+}
