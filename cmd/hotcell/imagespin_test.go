@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hotcell/hotcell/images"
@@ -94,5 +96,40 @@ func TestPinsThatThePolicyRefuses(t *testing.T) {
 			!strings.Contains(b.err.String(), "policy.images.registries does not allow 127.0.0.1:1/x") {
 			t.Errorf("exit %d: %s", code, b.err.String())
 		}
+	}
+}
+
+// Ctrl-C ends a pull that hangs, with an engine and without one, and pins nothing.
+func TestInterruptedPull(t *testing.T) {
+	for _, driver := range []string{"docker", "oci"} {
+		t.Run(driver, func(t *testing.T) {
+			testutil.Require(t, "docker")
+			r := registry.New(t)
+			ref, _ := r.Push(t, "team/slow:1", registry.Image(t, registry.Native, 1000))
+			hangs := make(chan struct{})
+			once := sync.OnceFunc(func() { close(hangs) })
+			r.Hook(func(w http.ResponseWriter, req *http.Request) {
+				if req.Method == http.MethodGet && strings.Contains(req.URL.Path, "/blobs/") {
+					once()
+					r.Hang(w, req)
+					return
+				}
+				r.Pass(w, req)
+			})
+			b, dir := newBench(t, succeed(nil, "")), t.TempDir()
+			var stopped sync.WaitGroup
+			stopped.Go(func() {
+				signals := <-b.signals
+				<-hangs
+				signals <- os.Interrupt
+			})
+			if code := b.run("images", "pull", ref, "--data-dir", dir, "--driver", driver); code != exitInterrupted || b.out.Len() > 0 {
+				t.Errorf("exit %d, %q, %q", code, b.out.String(), b.err.String())
+			}
+			stopped.Wait()
+			if _, err := os.Stat(filepath.Join(dir, images.LockName)); err == nil {
+				t.Error("it was pinned")
+			}
+		})
 	}
 }
