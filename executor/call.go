@@ -29,6 +29,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 		c.withdraw()
 		return nil, taken.earlier, taken.refused
 	}
+	c.unload()
 	answer := response(c, out.result, time.Since(began), out.fail)
 	if s.cfg.EmbedEvents {
 		embed(answer, c)

@@ -47,6 +47,7 @@ type blueprint struct {
 	eff  policies.Effective
 	work compile.Workload
 	key  string // under which equal cells wait; "" if none may
+	line string // what outdates what: a principal's skill says nothing about another's of the same name
 }
 
 // of is the workload of one cell: with its own user id and, wherever [compile.AnyToken] stands for it, its own token. Nothing
@@ -73,7 +74,7 @@ func (s *Supervisor) draw(ctx context.Context, c *call, p *plan, arch string) (*
 	if err != nil {
 		return nil, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
 	}
-	b := &blueprint{eff: p.policy, work: s.workload(c, p, img, runner)}
+	b := &blueprint{eff: p.policy, work: s.workload(c, p, img, runner), line: p.skill.Scoped()}
 	if b.work.Engine, err = s.engine(p.skill, arch); err != nil {
 		return nil, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
 	}
@@ -163,7 +164,7 @@ func (s *Supervisor) create(ctx context.Context, p *plan, b *blueprint, undo *cl
 		return nil, "", uncompiled(p, err)
 	}
 	if b.key != "" {
-		spec.Key, spec.Again = b.key, s.again(b)
+		spec.Key, spec.Line, spec.Again = b.key, b.line, s.again(b)
 	}
 	s.held.take(spec.Name)
 	box, err := s.cfg.Driver.Create(ctx, spec)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/service"
 )
@@ -27,8 +28,9 @@ type Supervisor struct {
 	keys    *keys
 	gate    *gate
 	quotas  *admission.Quotas
-	hosts   []*host // one for each plugin
-	secret  []byte  // of which the tokens of cells are made
+	load    *auth.Shares // bytes of the requests in flight
+	hosts   []*host      // one for each plugin
+	secret  []byte       // of which the tokens of cells are made
 
 	held   *held
 	reaper *reaper
@@ -63,6 +65,7 @@ func New(cfg Config) (*Supervisor, error) {
 		cfg: cfg, log: cfg.Log, watch: cfg.Observer, journal: cfg.Journal, calls: newRegistry(), uids: newUIDs(cfg.RunDir),
 	}
 	s.quotas = admission.NewQuotas(cfg.Quota, nil)
+	s.load = auth.NewShares(allRequests, allRequests/2)
 	if cfg.Spent != nil {
 		s.quotas.Spend = cfg.Spent.Spend
 	}
@@ -85,6 +88,11 @@ func (s *Supervisor) Call(ctx context.Context, who a2e.Caller, req *a2e.CallRequ
 // in nothing.
 func (s *Supervisor) Run(ctx context.Context, who a2e.Caller, req *a2e.CallRequest, inputs fs.FS, w a2e.EventWriter) *a2e.CallResponse {
 	ctx = service.Begin(ctx)
+	release, fail := s.hold(who, req)
+	if fail != nil {
+		return a2e.Failure(req.ID, req.Name, fail, 0)
+	}
+	defer release()
 	listener, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(s.base, stop)()

@@ -516,9 +516,14 @@ func TestTheReplayWindowOfACallThatRuns(t *testing.T) {
 	if _, fail := r.add(made("b"), later); fail == nil {
 		t.Error("another body was taken")
 	}
+	first.update(func(v *control.Call) { v.Ended = later })
 	first.end(nil, false)
-	if old, fail := r.add(made("a"), later); old != nil || fail != nil {
-		t.Errorf("after its end: %v, %v", old, fail)
+	r.ended(first, later)
+	if old, fail := r.add(made("a"), later.Add(Replay-1)); old != first || fail != nil {
+		t.Errorf("soon after its end: %v, %v", old, fail)
+	}
+	if old, fail := r.add(made("a"), later.Add(Replay)); old != nil || fail != nil {
+		t.Errorf("long after its end: %v, %v", old, fail)
 	}
 }
 

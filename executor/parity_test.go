@@ -101,6 +101,7 @@ func differences() map[string]func(*wish) {
 		},
 		"engine":       func(w *wish) { w.work.Engine = sandbox.Tree{Name: "engine", Digest: other, FS: fstest.MapFS{}} },
 		"bundle":       func(w *wish) { w.work.Bundle.Digest = other },
+		"custom":       func(w *wish) { w.work.Bundle.Name = sandbox.TreeCustom },
 		"runner":       func(w *wish) { w.work.Runner.Digest = other },
 		"skill's name": func(w *wish) { w.work.Skill = "other" },
 		"instance":     func(w *wish) { w.work.Instance = "another" },

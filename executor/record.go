@@ -26,8 +26,8 @@ type call struct {
 	id       string
 	key      key
 	digest   string
-	req      *a2e.CallRequest
-	override *a2e.LLMConfig // the caller's, with its credentials, until the call ends; they are kept nowhere else
+	req      *a2e.CallRequest // without arguments and metadata once the call has ended
+	override *a2e.LLMConfig   // the caller's, with its credentials, until the call ends; they are kept nowhere else
 	who      a2e.Caller
 	limits   policies.Limits // what the call may use, once that is decided
 	accepted time.Time
@@ -116,6 +116,13 @@ func (c *call) end(answer json.RawMessage, again bool) {
 	c.mu.Unlock()
 	c.cancel(nil)
 	close(c.done)
+}
+
+// unload drops what the call was asked with, which its answer and its record need no more.
+func (c *call) unload() {
+	own := *c.req
+	own.Arguments, own.Metadata, own.LLMOverride = nil, nil, nil
+	c.req = &own
 }
 
 // withdraw wakes whoever waits for a call that was not taken in after all: they try for themselves.

@@ -9,7 +9,7 @@ import (
 	"github.com/hotcell/hotcell/internal/control"
 )
 
-// Replay is how long the same request sent again gets the stored answer.
+// Replay is how long after a call's end the same request sent again gets the stored answer.
 const Replay = 10 * time.Minute
 
 // How many ended calls are remembered here beyond that, to be looked at. keepBytes bounds the memory of all of it.
@@ -37,13 +37,13 @@ func newRegistry() *registry {
 	return &registry{order: list.New(), byID: map[string]*list.Element{}, byReq: map[string]*call{}, byKey: map[key]*call{}}
 }
 
-// add takes a call in, unless the same caller sent its request id before, within the replay window or in a call that still
+// add takes a call in, unless the same caller sent its request id before, in a call that ended within the replay window or still
 // runs: then it returns the earlier call, or an error when that had another body. An answer that says nothing about the
 // request, because its caller hung up or no cell could be had, stands in nobody's way.
 func (r *registry) add(c *call, now time.Time) (earlier *call, err *a2e.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if old := r.byKey[c.key]; old != nil && (!old.hasEnded() || now.Sub(old.accepted) < Replay && !old.again) {
+	if old := r.byKey[c.key]; old != nil && (!old.hasEnded() || !old.again && now.Sub(old.now().Ended) < Replay) {
 		if old.digest != c.digest {
 			return nil, duplicate(c.key.reqID)
 		}
@@ -57,7 +57,7 @@ func (r *registry) add(c *call, now time.Time) (earlier *call, err *a2e.Error) {
 }
 
 func duplicate(reqID string) *a2e.Error {
-	return a2e.Errorf(a2e.InvalidMessage, "request id %q was used for another request within the last ten minutes, or for one that still runs: use a new one", clip(reqID, 80)).
+	return a2e.Errorf(a2e.InvalidMessage, "request id %q was used for another request that still runs, or ended within the last ten minutes: use a new one", clip(reqID, 80)).
 		Because(a2e.ReasonDuplicateID)
 }
 
@@ -93,7 +93,7 @@ func (r *registry) ended(c *call, now time.Time) {
 
 func (r *registry) overfull(oldest *call, now time.Time) bool {
 	n := r.order.Len()
-	return n > mostCalls || r.bytes > keepBytes || (n > keepCalls && now.Sub(oldest.accepted) >= Replay)
+	return n > mostCalls || r.bytes > keepBytes || (n > keepCalls && now.Sub(oldest.now().Ended) >= Replay)
 }
 
 func (r *registry) forget(e *list.Element, c *call) {

@@ -63,7 +63,7 @@ func (k *keys) of(b *blueprint) (string, error) {
 func fingerprint(eff policies.Effective, w compile.Workload) string {
 	return fmt.Sprintf("%+v %q %q %q %q %q %q %q %q %q %q %q %t %t %q %+v %q",
 		eff.Limits, eff.Runtime, eff.Network.Allow, w.Skill, w.Instance, w.Image.ID, w.Image.Env, w.Image.Volumes, w.OS+" "+w.Arch,
-		w.Entrypoint, w.Cmd, w.Command, w.Frames, w.Prestart, w.Env, w.Ports, []string{w.Bundle.Digest, w.Runner.Digest, w.Engine.Digest})
+		w.Entrypoint, w.Cmd, w.Command, w.Frames, w.Prestart, w.Env, w.Ports, []string{w.Bundle.Name, w.Bundle.Digest, w.Runner.Digest, w.Engine.Digest})
 }
 
 // lease returns a cell that waits for a call like this one, and its name; nil where none does.
@@ -99,7 +99,7 @@ func (s *Supervisor) again(b *blueprint) func(time.Duration) (*sandbox.Spec, fun
 			release()
 			return nil, nil, err
 		}
-		spec.Key = b.key
+		spec.Key, spec.Line = b.key, b.line
 		return spec, release, nil
 	}
 }

@@ -37,6 +37,9 @@ type Spec struct {
 	// Key names all that decides what the cell runs and what it may do, and nothing of whose it is: specs with one key
 	// differ in name, labels and user id alone. "" is a cell that nobody may start ahead.
 	Key string `json:"-"`
+	// Line is whose what this is: of two specs of one line with different content the later one outdates the earlier, so that
+	// none of the earlier waits any longer. "": the skill's name is.
+	Line string `json:"-"`
 	// Again returns one more spec with this key, for a cell that may wait for its call as long as wait, and what gives
 	// back what that cell alone holds, such as its user id.
 	Again func(wait time.Duration) (spec *Spec, release func(), err error) `json:"-"`

@@ -56,13 +56,116 @@ func TestAgentsAreMadeAllowedAndDenied(t *testing.T) {
 	b.says(t, exitOK, "tokens", "revoke", id)
 	b.says(t, exitOK, "agents", "delete", "bot")
 	for want, args := range map[string][]string{
-		"Agent 'bot' not found.": {"allow", "bot", "x"}, "expected an agent and the names of skills": {"allow", "bot"},
+		"there is no agent bot: ": {"allow", "bot", "x"}, "expected an agent and the names of skills": {"allow", "bot"},
 		"no --principal beside it": {"create", "x", "--group", "g", "--principal", "p"}, "no name of a principal": {"create", "x", "--principal", "a b"},
 		"and not digits alone": {"create", "12"}, "expected AGENT, got nothing": {"delete"},
 	} {
 		if got := b.says(t, exitUsage, append([]string{"agents"}, args...)...); !strings.Contains(got, want) {
 			t.Errorf("%q: %s", args, got)
 		}
+	}
+}
+
+// Agents of several principals may have one name: nothing is done to one of them that was not meant.
+func TestNamesakesAmongAgents(t *testing.T) {
+	b := newBench(t, nil)
+	b.env["HOTCELL__DATA_DIR"] = t.TempDir()
+	for _, whose := range [][]string{nil, {"--principal", "alice"}, {"--group", "team"}} {
+		b.says(t, exitOK, append([]string{"agents", "create", "bot"}, whose...)...)
+	}
+	const several = "3 agents are called bot: say which with --principal, --group or its number: 1 (-), 2 (alice), 3 (group:team)"
+	for _, args := range [][]string{{"allow", "bot", "code-review"}, {"deny", "bot", "code-review"}, {"delete", "bot"}} {
+		if got := b.says(t, exitUsage, append([]string{"agents"}, args...)...); !strings.Contains(got, several) {
+			t.Errorf("%q: %s", args, got)
+		}
+	}
+	b.says(t, exitOK, "agents", "allow", "bot", "code-review", "--group", "team")
+	b.says(t, exitOK, "agents", "allow", "2", "time-arithmetic")
+	for _, tt := range []struct {
+		want string
+		code int
+		args []string
+	}{
+		{"deleted: bot, number 3", exitOK, []string{"delete", "bot", "--group", "team"}},
+		{"deleted: bot, number 1", exitOK, []string{"delete", "1"}},
+		{"there is no agent bot of bob:", exitUsage, []string{"delete", "bot", "--principal", "bob"}},
+		{"there is no agent bot of the group team:", exitUsage, []string{"delete", "bot", "--group", "team"}},
+		{"there is no agent 3:", exitUsage, []string{"delete", "3"}},
+		{"bot may use nothing", exitOK, []string{"deny", "bot", "time-arithmetic"}},
+	} {
+		if got := b.says(t, tt.code, append([]string{"agents"}, tt.args...)...); !strings.Contains(got, tt.want) {
+			t.Errorf("%q: %s", tt.args, got)
+		}
+	}
+}
+
+// A name on an allowlist that is no skill's is let be, since it may become one, and said.
+func TestUnknownSkillsOnAllowlists(t *testing.T) {
+	b := newBench(t, nil)
+	b.env["HOTCELL__DATA_DIR"] = t.TempDir()
+	b.says(t, exitOK, "agents", "create", "bot", "--principal", "alice")
+	got := b.says(t, exitOK, "agents", "allow", "bot", "code_review", "Code-Review", "skill", "nope")
+	for _, want := range []string{`no skill code_review that it could call now: did you mean "code-review"?`, "no skill nope that it could call now: 'hotcell skills list'"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	if strings.Count(got, "warning") != 2 {
+		t.Error(got)
+	}
+	if got := b.says(t, exitOK, "agents", "deny", "bot", "nope"); strings.Contains(got, "warning") {
+		t.Error(got)
+	}
+}
+
+// The tools of an agent are switched by name, and a tool on an allowlist is told from a skill.
+func TestToolsOfAgents(t *testing.T) {
+	b := newBench(t, nil)
+	b.env["HOTCELL__DATA_DIR"] = t.TempDir()
+	b.says(t, exitOK, "agents", "create", "bot")
+	for _, tt := range []struct {
+		want string
+		code int
+		args []string
+	}{
+		{"warning: manage_skill is a tool, which no allowlist opens: 'hotcell agents enable' switches it on", exitOK, []string{"allow", "bot", "manage_skill"}},
+		{"bot has these tools on: skill, manage_skill, time\n", exitOK, []string{"enable", "bot", "manage_skill", "time"}},
+		{"bot has these tools on: none\n", exitOK, []string{"disable", "1", "manage_skill", "skill", "time"}},
+		{"there is no tool nope: expected one of skill, manage_skill, ", exitUsage, []string{"enable", "bot", "nope"}},
+		{"expected an agent and the names of tools", exitUsage, []string{"enable", "bot"}},
+		{"there is no agent bob: ", exitUsage, []string{"disable", "bob", "skill"}},
+	} {
+		if got := b.says(t, tt.code, append([]string{"agents"}, tt.args...)...); !strings.Contains(got, tt.want) {
+			t.Errorf("%q: %s", tt.args, got)
+		}
+	}
+	b.says(t, exitOK, "agents", "enable", "bot", "manage_skill")
+	if got := b.says(t, exitOK, "agents", "allow", "bot", "manage_skill"); strings.Contains(got, "warning") {
+		t.Error(got)
+	}
+}
+
+// Whoever binds a token to an agent that nobody made hears that nothing bounds it.
+func TestTokensOfUnknownAgents(t *testing.T) {
+	b := newBench(t, nil)
+	b.env["HOTCELL__DATA_DIR"] = t.TempDir()
+	bind := func(principal string) string {
+		return b.says(t, exitOK, "tokens", "create", "--principal", principal, "--group", "team", "--agent", "bot")
+	}
+	const warning = "warning: there is no agent bot, so no allowlist applies to it: 'hotcell agents create bot --principal alice' makes it"
+	if got := bind("alice"); !strings.Contains(got, warning) {
+		t.Error(got)
+	}
+	b.says(t, exitOK, "agents", "create", "bot", "--principal", "alice")
+	if got := bind("alice"); strings.Contains(got, "no agent bot") {
+		t.Error(got)
+	}
+	if got := bind("bob"); !strings.Contains(got, "no agent bot") { // alice's is none of bob's
+		t.Error(got)
+	}
+	b.says(t, exitOK, "agents", "create", "bot", "--group", "team")
+	if got := bind("bob"); strings.Contains(got, "no agent bot") {
+		t.Error(got)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 // whose are the flags that name a principal.
 type whose struct{ principal, group string }
 
-func (w *whose) flags(c *cobra.Command) {
-	c.Flags().StringVar(&w.principal, "principal", "", "`NAME` of the user whose agent it is (default: whoever calls where nothing authenticates)")
+func (w *whose) flags(c *cobra.Command, otherwise string) {
+	c.Flags().StringVar(&w.principal, "principal", "", "`NAME` of the user whose agent it is ("+otherwise+")")
 	c.Flags().StringVar(&w.group, "group", "", "`NAME` of the group whose agent it is")
 }
 
@@ -44,10 +44,10 @@ func (a *app) agentsCmd() *cobra.Command {
 		Use: "agents", Short: "Say which skills agents may use",
 		Long: "Say which skills agents may use. An agent that is known here has an allowlist: its own, or that of its principal. It\n" +
 			"finds, reads and calls what is on it, and nothing else. An agent that is not known here has none. A daemon that has\n" +
-			"the same data folder follows at once.",
+			"the same data folder follows within a second. AGENT is a name or, as 'agents list' shows it, a number.",
 	}
 	group(c)
-	c.AddCommand(a.listAgentsCmd(), a.createAgentCmd(), a.allowCmd(true), a.allowCmd(false), a.deleteAgentCmd())
+	c.AddCommand(a.listAgentsCmd(), a.createAgentCmd(), a.allowCmd(true), a.allowCmd(false), a.enableCmd(true), a.enableCmd(false), a.deleteAgentCmd())
 	return c
 }
 
@@ -184,7 +184,7 @@ func (a *app) createAgentCmd() *cobra.Command {
 			})
 		},
 	}
-	w.flags(c)
+	w.flags(c, "default: whoever calls where nothing authenticates")
 	return c
 }
 
@@ -214,18 +214,14 @@ func (a *app) allowCmd(on bool) *cobra.Command {
 		return nil
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		who, err := w.caller()
-		if err != nil {
-			return err
-		}
-		return a.atDesk(c.Context(), func(ctx context.Context, d *host.Desk) error { return a.allow(ctx, d, who, args[0], args[1:], on) })
+		return a.atDesk(c.Context(), func(ctx context.Context, d *host.Desk) error { return a.allow(ctx, d, &w, args[0], args[1:], on) })
 	}
-	w.flags(c)
+	w.flags(c, "needed where several have an agent of that name")
 	return c
 }
 
-func (a *app) allow(ctx context.Context, d *host.Desk, who a2e.Caller, name string, skills []string, on bool) error {
-	id, err := d.Agents.ID(ctx, who, name)
+func (a *app) allow(ctx context.Context, d *host.Desk, w *whose, name string, skills []string, on bool) error {
+	who, agent, err := w.agent(ctx, d, name)
 	if err != nil {
 		return err
 	}
@@ -234,11 +230,11 @@ func (a *app) allow(ctx context.Context, d *host.Desk, who a2e.Caller, name stri
 		flow = d.Agents.SkillOn
 	}
 	for _, skill := range skills {
-		if _, err := flow(ctx, who, id, catalog.AnyRevision, skill); err != nil {
+		if agent, err = flow(ctx, who, agent.ID, catalog.AnyRevision, skill); err != nil {
 			return err
 		}
 	}
-	o, err := d.Agents.Override(ctx, who, id, 0, catalog.SkillToolName)
+	o, err := d.Agents.Override(ctx, who, agent.ID, 0, catalog.SkillToolName)
 	if err != nil {
 		return err
 	}
@@ -246,7 +242,10 @@ func (a *app) allow(ctx context.Context, d *host.Desk, who a2e.Caller, name stri
 	if o.Allowed != nil && len(*o.Allowed) > 0 {
 		now = strings.Join(*o.Allowed, ", ")
 	}
-	a.errs.line(fmt.Sprintf("%s may use %s", oneLine(name, 80), oneLine(now, 500)))
+	a.errs.line(fmt.Sprintf("%s may use %s", oneLine(agent.Name, 80), oneLine(now, 500)))
+	if on {
+		return a.warnOfUnknown(ctx, d, agent, skills)
+	}
 	return nil
 }
 
@@ -255,22 +254,18 @@ func (a *app) deleteAgentCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "delete AGENT", Short: "Forget an agent: no allowlist applies to it any more", Args: exactly("AGENT"),
 		RunE: func(c *cobra.Command, args []string) error {
-			who, err := w.caller()
-			if err != nil {
-				return err
-			}
 			return a.atDesk(c.Context(), func(ctx context.Context, d *host.Desk) error {
-				id, err := d.Agents.ID(ctx, who, args[0])
+				who, agent, err := w.agent(ctx, d, args[0])
 				if err == nil {
-					err = d.Agents.Delete(ctx, who, id, catalog.AnyRevision)
+					err = d.Agents.Delete(ctx, who, agent.ID, catalog.AnyRevision)
 				}
 				if err == nil {
-					a.errs.line("deleted: " + oneLine(args[0], 80))
+					a.errs.line(fmt.Sprintf("deleted: %s, number %d", oneLine(agent.Name, 80), agent.ID))
 				}
 				return err
 			})
 		},
 	}
-	w.flags(c)
+	w.flags(c, "needed where several have an agent of that name")
 	return c
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ func (a *app) installCmds() []*cobra.Command {
 		Long: "Install a skill: a zip or tar.gz archive of its folder, or the folder itself. It becomes the current version of the skill\n" +
 			"of that name, and the newest ten are kept. All of it is checked before anything changes. A daemon with the same data\n" +
 			"folder serves it at once; calls in flight keep what they started with.",
-		Args: exactly("FILE"),
+		Args: exactly("FILE|DIR"),
 		RunE: func(c *cobra.Command, args []string) error { return a.installSkill(c.Context(), args[0], name, asJSON) },
 	}
 	add.Flags().StringVar(&name, "name", "", "`NAME` that the skill must have (default: whatever its SKILL.md says)")
@@ -113,10 +114,7 @@ func installFile(ctx context.Context, in *install.Installer, path, name string) 
 	if kind == "" {
 		return nil, usagef("%s: expected a zip or tar.gz archive, or the folder of a skill", oneLine(path, 200))
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, usagef("%w", plainPathError(err))
-	}
-	return in.Install(ctx, name, kind, f, "")
+	return in.Install(ctx, name, kind, io.MultiReader(bytes.NewReader(first[:n]), f), "") // a pipe can't be read again
 }
 
 // installFolder hands over what hotcell would read of a folder.

@@ -26,10 +26,12 @@ func (a *app) serveCmd() *cobra.Command {
 	var socket, listen string
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "Run the daemon: A2E on a unix socket, HTTP with metrics",
-		Long: "Run the daemon: A2E on a unix socket, HTTP with metrics. SIGTERM and Ctrl-C stop it once the calls in flight\n" +
-			"have ended, at most a minute later; a second one kills them. SIGHUP changes nothing: skills are read again by\n" +
-			"themselves when they change, the configuration only at a restart.",
+		Short: "Run the daemon: REST, MCP, A2A and A2E over HTTP, A2E on a unix socket",
+		Long: "Run the daemon. Over HTTP it speaks REST (/v1, /api/v1, described at /docs and /openapi.json), MCP (/mcp), A2A (/a2a,\n" +
+			"with /.well-known/agent-card.json) and A2E (/session, /send, /stream), and has /metrics, /healthz and /readyz; on a\n" +
+			"unix socket it speaks A2E.\n\n" +
+			"SIGTERM and Ctrl-C stop it once the calls in flight have ended, at most a minute later; a second one kills them.\n" +
+			"SIGHUP changes nothing: skills are read again by themselves when they change, the configuration only at a restart.",
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			overrides := map[string]any{}
@@ -43,7 +45,7 @@ func (a *app) serveCmd() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&socket, "socket", "", "`PATH` of the unix socket (default: the configuration's socket)")
-	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` of HTTP, on loopback unless auth.mode is token (default: the configuration's listen)")
+	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` of HTTP, on loopback unless auth.mode is token or oidc (default: the configuration's listen)")
 	return c
 }
 

@@ -27,7 +27,7 @@ func columns(out *screen, heading []string, rows [][]string, room int) {
 			widths[i] = max(widths[i], lipgloss.Width(cell))
 		}
 	}
-	out.line(out.style.bold.Render(tableLine(heading, widths, 0)))
+	out.line(out.style.bold.Render(tableLine(heading, widths, room)))
 	for _, row := range rows {
 		out.line(tableLine(row, widths, room))
 	}

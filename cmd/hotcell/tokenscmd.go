@@ -85,6 +85,7 @@ func (a *app) createToken(ctx context.Context, f tokenFlags) error {
 	if err := journal.AddToken(ctx, t, secret.Digest()); err != nil {
 		return err
 	}
+	a.warnOfUnbounded(ctx, journal, t)
 	if f.json {
 		return a.printJSON(made{t, secret.Reveal()})
 	}

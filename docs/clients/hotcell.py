@@ -31,6 +31,7 @@ import ipaddress
 import json
 import os
 import random
+import re
 import socket
 import ssl
 import tempfile
@@ -753,8 +754,8 @@ class _Lines:
     """The daemon's unix socket, which speaks A2E."""
 
     def __init__(self, path: str, token: Optional[str], agent: str) -> None:
-        if not path:
-            raise ValueError("address: expected http://HOST:PORT or the path of a unix socket")
+        if not path or re.fullmatch(r"[^/]*:[0-9]+/?", path):  # HOST:PORT alone is no socket's name
+            raise ValueError(f"address {path!r}: expected http://HOST:PORT or the path of a unix socket")
         self.path, self.token, self.agent = path, token, agent
 
     def open_session(self, timeout: float) -> _Session:

@@ -1,11 +1,11 @@
 // A whole agent in one file: a model that calls hotcell's skills over MCP.
 //
-//   npm install @modelcontextprotocol/sdk
-//   node agent_mcp.mjs "Count the words of: a rose is a rose"
+//   npm install @modelcontextprotocol/sdk      # where this file is
+//   node agent_mcp.mjs "Review this: import os"
 //
 // The model is whatever speaks OpenAI's chat completions at OPENAI_BASE_URL, with the key in OPENAI_API_KEY. The key stays here:
-// no skill sees it. hotcell is started as `hotcell mcp`; with HOTCELL_URL it is the daemon there, with the token in
-// HOTCELL_TOKEN where it asks for one.
+// no skill sees it. hotcell is started as `hotcell mcp`, or as HOTCELL says where it is not on the PATH; with HOTCELL_URL it is
+// the daemon there, with the token in HOTCELL_TOKEN where it asks for one. agent_rest.py says how to try it without a key.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -78,9 +78,13 @@ if (!prompt) {
   console.error("usage: node agent_mcp.mjs PROMPT");
   process.exit(2);
 }
-const client = await connect();
+let client;
 try {
+  client = await connect();
   console.log(await run(client, prompt));
+} catch (error) {
+  console.error(error.cause ? `${error.message}: ${error.cause.message}` : error.message);
+  process.exitCode = 1;
 } finally {
-  await client.close();
+  await client?.close();
 }

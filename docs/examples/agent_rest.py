@@ -3,13 +3,18 @@
     python3 docs/examples/agent_rest.py "Review docs/examples/sample.py" --file docs/examples/sample.py
 
 The model is whatever speaks OpenAI's chat completions at OPENAI_BASE_URL, with the key in OPENAI_API_KEY. The key stays here:
-no skill sees it. Skills are found at HOTCELL_URL, with the token in HOTCELL_TOKEN where the daemon asks for one.
+no skill sees it. Skills are found at HOTCELL_URL, with the token in HOTCELL_TOKEN where the daemon asks for one. Without a key,
+with a model that only recites but whose skills run for real:
+
+    python3 docs/examples/model.py docs/examples/agent-turns.json 9999 &
+    OPENAI_BASE_URL=http://127.0.0.1:9999/v1 python3 docs/examples/agent_rest.py "Review two lines of Python"
 """
 
 import argparse
 import json
 import os
 import sys
+import urllib.error
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients"))
@@ -24,8 +29,13 @@ def ask_model(messages, tools):
     body = {"model": os.environ.get("OPENAI_MODEL", "gpt-4.1-mini"), "messages": messages, "tools": tools}
     request = urllib.request.Request(base.rstrip("/") + "/chat/completions", json.dumps(body).encode(), {
         "Content-Type": "application/json", "Authorization": "Bearer " + os.environ.get("OPENAI_API_KEY", "")})
-    with urllib.request.urlopen(request, timeout=120) as answer:
-        return json.load(answer)["choices"][0]["message"]
+    try:
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return json.load(answer)["choices"][0]["message"]
+    except urllib.error.HTTPError as error:
+        raise SystemExit(f"the model answers with status {error.code}: {error.read(500).decode(errors='replace')}") from None
+    except OSError as error:
+        raise SystemExit(f"the model at {base}: {error}") from None
 
 
 def as_tool(skill):
@@ -71,11 +81,14 @@ def main():
     parser.add_argument("--file", action="append", default=[], help="a file whose text is part of the prompt")
     args = parser.parse_args()
     prompt = args.prompt
-    for path in args.file:
-        with open(path, encoding="utf-8") as file:
-            prompt += f"\n\n{path}:\n{file.read()}"
-    client = hotcell.Client(os.environ.get("HOTCELL_URL", "http://127.0.0.1:8765"), os.environ.get("HOTCELL_TOKEN"))
-    print(run(client, prompt))
+    try:
+        for path in args.file:
+            with open(path, encoding="utf-8") as file:
+                prompt += f"\n\n{path}:\n{file.read()}"
+        client = hotcell.Client(os.environ.get("HOTCELL_URL", "http://127.0.0.1:8765"), os.environ.get("HOTCELL_TOKEN"))
+        print(run(client, prompt))
+    except (hotcell.HotcellError, OSError, ValueError) as error:
+        raise SystemExit(str(error)) from None
 
 
 if __name__ == "__main__":

@@ -10,8 +10,13 @@ import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-with open(sys.argv[1]) as f:
-    TURNS = json.load(f)
+if len(sys.argv) != 3 or not sys.argv[2].isdigit():
+    raise SystemExit("usage: model.py TURNS.json PORT")
+try:
+    with open(sys.argv[1], encoding="utf-8") as f:
+        TURNS = json.load(f)
+except (OSError, ValueError) as error:
+    raise SystemExit(f"{sys.argv[1]}: {error}") from None
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
 
@@ -65,4 +70,11 @@ class Model(BaseHTTPRequestHandler):
         pass
 
 
-ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Model).serve_forever()
+try:
+    server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Model)
+    print(f"OPENAI_BASE_URL=http://127.0.0.1:{server.server_port}/v1", file=sys.stderr, flush=True)
+    server.serve_forever()
+except OSError as error:
+    raise SystemExit(f"port {sys.argv[2]}: {error}") from None
+except KeyboardInterrupt:
+    pass

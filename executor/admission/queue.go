@@ -51,14 +51,16 @@ type lane struct {
 type waiter struct {
 	memory   int64
 	admitted chan struct{} // buffered: the share is taken
+	ousted   chan struct{} // closed once another has its place
 }
 
 // New returns an empty queue.
 func New(opts Options) *Queue { return &Queue{opts: opts} }
 
 // Acquire waits for a share of one cell and memory bytes. Principals take turns, and within one the first comes first; the
-// one whose turn it is is never overtaken, so that large requests are not starved by small ones. It fails with [ErrFull], a
-// [*TooLargeError], or ctx's error.
+// one whose turn it is is never overtaken, so that large requests are not starved by small ones. Where as many wait as may,
+// the last one of the principal with most waiters makes room for another principal's, which so nobody can keep out. It fails
+// with [ErrFull], a [*TooLargeError], or ctx's error.
 func (q *Queue) Acquire(ctx context.Context, principal string, memory int64) (*Ticket, error) {
 	w, err := q.enter(principal, memory)
 	if err != nil {
@@ -67,10 +69,16 @@ func (q *Queue) Acquire(ctx context.Context, principal string, memory int64) (*T
 	select {
 	case <-w.admitted:
 		return &Ticket{q: q, memory: memory}, nil
+	case <-w.ousted:
+		return nil, ErrFull
 	case <-ctx.Done():
-		if !q.leave(principal, w) { // admitted in the same moment: give it back
-			<-w.admitted
+		if q.leave(principal, w) {
+			return nil, ctx.Err()
+		}
+		select { // it was decided about in the same moment
+		case <-w.admitted:
 			q.release(&q.cells, memory)
+		case <-w.ousted:
 		}
 		return nil, ctx.Err()
 	}
@@ -96,14 +104,14 @@ func (q *Queue) Beside(memory int64) (*Ticket, error) {
 func (q *Queue) enter(principal string, memory int64) (*waiter, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := &waiter{memory: memory, admitted: make(chan struct{}, 1)}
+	w := &waiter{memory: memory, admitted: make(chan struct{}, 1), ousted: make(chan struct{})}
 	switch {
 	case memory > q.opts.Memory:
 		return nil, &TooLargeError{Asked: memory, Budget: q.opts.Memory}
 	case q.waiting == 0 && q.fits(memory):
 		q.take(w)
 		return w, nil
-	case q.waiting >= q.opts.Waiting:
+	case q.waiting >= q.opts.Waiting && !q.oust(principal):
 		return nil, ErrFull
 	}
 	q.lane(principal).push(w)
@@ -120,6 +128,29 @@ func (q *Queue) lane(principal string) *lane {
 	l := &lane{principal: principal}
 	q.lanes = append(q.lanes, l)
 	return l
+}
+
+// oust takes the last waiter out of the longest lane, unless another one of the principal would make that principal's as long.
+func (q *Queue) oust(principal string) bool {
+	var longest *lane
+	own := 0
+	for _, l := range q.lanes {
+		if l.principal == principal {
+			own = len(l.waiters)
+		}
+		if longest == nil || len(l.waiters) > len(longest.waiters) {
+			longest = l
+		}
+	}
+	if longest == nil || len(longest.waiters) <= own+1 {
+		return false
+	}
+	last := len(longest.waiters) - 1
+	close(longest.waiters[last].ousted)
+	longest.waiters[last] = nil
+	longest.waiters = longest.waiters[:last]
+	q.count(-1)
+	return true
 }
 
 func (l *lane) push(w *waiter) { l.waiters = append(l.waiters, w) }

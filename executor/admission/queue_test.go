@@ -245,3 +245,77 @@ func TestRoomBesideTheQueue(t *testing.T) {
 	(<-got).Release()
 	three.Release()
 }
+
+// One principal that fills the queue keeps nobody else out, and gets as much of it as there is no one else for.
+func TestNobodyIsKeptOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options{Cells: 1, Memory: 100, Waiting: 4})
+		held, err := q.Acquire(t.Context(), "x", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order, refused []string
+		var wg sync.WaitGroup
+		ask := func(name string) {
+			wg.Go(func() {
+				ticket, err := q.Acquire(t.Context(), name[:1], 1)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case errors.Is(err, ErrFull):
+					refused = append(refused, name)
+				case err != nil:
+					t.Error(err)
+				default:
+					order = append(order, name)
+					ticket.Release()
+				}
+			})
+			synctest.Wait()
+		}
+		for _, name := range []string{"a1", "a2", "a3", "a4", "a5", "b1", "c1", "b2", "c2", "a6"} {
+			ask(name)
+		}
+		held.Release()
+		wg.Wait()
+		if got, want := fmt.Sprint(order, refused), "[a1 b1 c1 a2] [a5 a4 a3 b2 c2 a6]"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if cells, memory := q.Held(); cells != 0 || memory != 0 || q.Busy() {
+			t.Errorf("%d cells and %d bytes are held in the end", cells, memory)
+		}
+	})
+}
+
+// Whoever gives up in the moment in which it is put out of the queue leaves nothing behind.
+func TestGivingUpWhileOusted(t *testing.T) {
+	for range 200 {
+		q := New(Options{Cells: 1, Memory: 100, Waiting: 2})
+		held, err := q.Acquire(t.Context(), "x", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				if ticket, err := q.Acquire(ctx, "a", 1); err == nil {
+					ticket.Release()
+				}
+			})
+		}
+		testutil.Poll(t, time.Minute, func() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.waiting == 2 })
+		wg.Go(cancel)
+		wg.Go(func() {
+			if ticket, err := q.Acquire(t.Context(), "b", 1); err == nil {
+				ticket.Release()
+			}
+		})
+		held.Release()
+		wg.Wait()
+		if cells, memory := q.Held(); cells != 0 || memory != 0 || q.Busy() {
+			t.Fatalf("%d cells and %d bytes are held in the end", cells, memory)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package doors
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -131,5 +132,37 @@ func TestAgentExamples(t *testing.T) {
 				t.Errorf("stderr: %s", stderr.String())
 			}
 		})
+	}
+}
+
+// The example works without a key too, as docs/clients says: the model recites, the skill runs.
+func TestAgentWithoutAKey(t *testing.T) {
+	testutil.Require(t, "python3")
+	d := startOpen(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	model := exec.CommandContext(ctx, "python3", "-B", "../../docs/examples/model.py", "../../docs/examples/agent-turns.json", "0")
+	pipe, err := model.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := model.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = model.Process.Kill()
+		_ = model.Wait()
+	}()
+	where, err := bufio.NewReader(pipe).ReadString('\n')
+	if err != nil || !strings.HasPrefix(where, "OPENAI_BASE_URL=http://127.0.0.1:") {
+		t.Fatalf("%q, %v", where, err)
+	}
+	cmd := exec.CommandContext(ctx, "python3", "-B", "../../docs/examples/agent_rest.py", "Review two lines of Python")
+	cmd.Env = append(slices.Clone(d.env), strings.TrimSpace(where), "HOTCELL_URL="+d.url)
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil || !strings.HasPrefix(string(out), "Line 1 imports os") || !strings.Contains(said.String(), "code-review: Done") {
+		t.Errorf("%v: %s\n%s", err, out, said.String())
 	}
 }

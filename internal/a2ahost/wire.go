@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/hotcell/hotcell/internal/auth"
 )
 
 const (
@@ -26,12 +28,40 @@ const (
 // route sends a request to its binding.
 func (h *Host) route(w http.ResponseWriter, r *http.Request) {
 	activate(w, r)
+	done, ok := h.room(r)
+	if !ok {
+		status, body := (&fault{kind: errBusy, message: "too many large requests are being served already: try again later"}).body()
+		writeJSON(w, status, mediaJSON, body)
+		return
+	}
+	defer done()
+	place := &reading{}
+	defer place.end()
+	r = r.WithContext(context.WithValue(r.Context(), readingKey{}, place))
 	path := strings.TrimPrefix(r.URL.Path, BasePath)
 	if path == "/rpc" || path == "/rpc/" {
 		h.serveRPC(w, r)
 		return
 	}
 	h.serveREST(w, r, path)
+}
+
+// Room for requests, in bytes. Read, they take tens of times as much.
+const (
+	allBodies = 64 << 20 // of all, half of it for one principal
+	ownBody   = 64 << 10 // for which there is always room
+)
+
+// room takes room for a request's body, of unknown length for the largest that there may be.
+func (h *Host) room(r *http.Request) (done func(), ok bool) {
+	n := r.ContentLength
+	if n < 0 {
+		n = maxBody
+	}
+	if n <= ownBody {
+		return func() {}, true
+	}
+	return h.bodies.Take(auth.FromContext(r.Context()).Principal, n)
 }
 
 // carriesJSON reports whether a request says that it carries JSON. One that carries nothing need not say so.

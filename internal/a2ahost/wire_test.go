@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/testutil"
 )
 
@@ -531,4 +533,40 @@ func FuzzTaskID(f *testing.F) {
 			t.Errorf("%+v comes back as %+v", made, back)
 		}
 	})
+}
+
+// Large requests have a bounded room, of which each principal leaves some; small ones always get in.
+func TestRoomForLargeRequests(t *testing.T) {
+	h := open(t, usual()).h
+	take := func(principal string, n int64) (func(), bool) {
+		r := httptest.NewRequest(http.MethodPost, rpcPath, nil)
+		r.ContentLength = n
+		return h.room(r.WithContext(auth.NewContext(r.Context(), auth.Identity{Principal: principal})))
+	}
+	for range allBodies / maxBody / 2 {
+		if _, ok := take("greedy", -1); !ok {
+			t.Fatal("too little room")
+		}
+	}
+	if _, ok := take("greedy", ownBody+1); ok {
+		t.Error("one principal may take all of it")
+	}
+	if _, ok := take("greedy", ownBody); !ok {
+		t.Error("a small one finds no room")
+	}
+	done, ok := take("other", allBodies/2)
+	if !ok {
+		t.Fatal("another finds no room")
+	}
+	r := httptest.NewRequest(http.MethodPost, rpcPath, nil)
+	r.ContentLength = ownBody + 1
+	w := httptest.NewRecorder()
+	h.Operations().ServeHTTP(w, r)
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "too many large requests") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	done()
+	if _, ok := take("", 1<<20); !ok {
+		t.Error("what was given back is lost")
+	}
 }

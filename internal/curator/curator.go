@@ -36,7 +36,8 @@ type Records interface {
 	Holdings(ctx context.Context, since int64) ([]catalog.Holding, int64, error)
 	// CustomSkill fails with [catalog.ErrNone].
 	CustomSkill(ctx context.Context, principal int64, name string) (catalog.Record, error)
-	CustomSkills(ctx context.Context, principal int64) ([]catalog.Record, error)
+	// CustomNames returns the names of a principal's custom skills, sorted.
+	CustomNames(ctx context.Context, principal int64) ([]string, error)
 	CountCustomSkills(ctx context.Context, principal int64) (int, error)
 	// PreviousCustomSkill fails with [catalog.ErrNone].
 	PreviousCustomSkill(ctx context.Context, id int64) (catalog.Content, error)
@@ -91,8 +92,10 @@ type Curator struct {
 	code    []string
 	log     *slog.Logger
 
-	roster *roster
-	shelf  cache
+	roster  *roster
+	shelf   cache
+	glances cache
+	room    int64 // of what one list tells of custom skills, in bytes
 }
 
 var (
@@ -108,8 +111,9 @@ func New(c Config) *Curator {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	cur := &Curator{shipped: c.Shipped, store: c.Store, tools: c.Tools, code: c.Code, log: c.Log, shelf: cache{most: cacheBytes}}
-	cur.roster = newRoster(c.Store, cur.shelf.forget)
+	cur := &Curator{shipped: c.Shipped, store: c.Store, tools: c.Tools, code: c.Code, log: c.Log, room: mostListed}
+	cur.shelf.most, cur.glances.most = cacheBytes, glanceBytes
+	cur.roster = newRoster(c.Store, cur.forget)
 	return cur
 }
 

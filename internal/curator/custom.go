@@ -25,7 +25,7 @@ func (c custom) List(ctx context.Context, who a2e.Caller, principal int64) ([]ca
 	if err != nil {
 		return nil, err
 	}
-	records, err := c.store.CustomSkills(ctx, at.id)
+	names, err := c.store.CustomNames(ctx, at.id)
 	if err != nil {
 		return nil, err
 	}
@@ -33,9 +33,17 @@ func (c custom) List(ctx context.Context, who a2e.Caller, principal int64) ([]ca
 	if err != nil {
 		return nil, err
 	}
-	out := make([]catalog.CustomSkill, 0, len(records))
-	for _, r := range records {
-		if allows(r.Name) {
+	out := make([]catalog.CustomSkill, 0, len(names))
+	for _, name := range names { // one at a time: none stays with all its files
+		if !allows(name) {
+			continue
+		}
+		r, err := c.store.CustomSkill(ctx, at.id, name)
+		switch {
+		case errors.Is(err, catalog.ErrNone): // deleted meanwhile
+		case err != nil:
+			return nil, err
+		default:
 			out = append(out, c.present(ctx, at.owner, r))
 		}
 	}

@@ -54,17 +54,15 @@ func (c *Curator) Skills(ctx context.Context, who a2e.Caller, principal int64) (
 			all = append(all, summary(s))
 		}
 	}
-	for _, at := range v.places() {
-		if v.allows != nil && !v.allows(at.label.Name) {
-			continue
+	places := slices.DeleteFunc(v.places(), func(at place) bool { return v.allows != nil && !v.allows(at.label.Name) })
+	err = c.listed(ctx, places, func(_ place, g *glance, err error) error {
+		if err == nil {
+			all = append(all, customSummary(g.skill, g.principal, g.files))
 		}
-		m, err := c.make(ctx, at.pack, at.slot)
-		if err != nil {
-			return nil, err
-		}
-		if m != nil {
-			all = append(all, m.summary())
-		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(all, func(a, b catalog.Summary) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
@@ -82,8 +80,12 @@ func summary(s *skills.Skill) catalog.Summary {
 }
 
 func (m *made) summary() catalog.Summary {
-	s := summary(m.skill)
-	s.Source, s.Principal, s.Files = SourceCustom, m.record.Principal, len(m.files)
+	return customSummary(m.skill, m.record.Principal, len(m.files))
+}
+
+func customSummary(skill *skills.Skill, principal int64, files int) catalog.Summary {
+	s := summary(skill)
+	s.Source, s.Principal, s.Files = SourceCustom, principal, files
 	return s
 }
 

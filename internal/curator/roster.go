@@ -59,7 +59,7 @@ func (p *picture) enter(h catalog.Holding, forget func(*slot)) {
 			next.slots[l.Name] = kept
 			continue
 		}
-		next.slots[l.Name] = &slot{label: l}
+		next.slots[l.Name] = newSlot(l)
 	}
 	if len(h.Skills) > 0 {
 		p.ids[h.ID], p.owners[h.Owner] = next, next

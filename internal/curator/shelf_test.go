@@ -171,8 +171,9 @@ func TestWritesOfAnotherProcessAreSeen(t *testing.T) {
 // counted counts what is asked of a store.
 type counted struct {
 	Store
-	mu sync.Mutex
-	n  int
+	mu    sync.Mutex
+	n     int
+	reads int // of skills
 }
 
 func (c *counted) CatalogVersion(ctx context.Context) (int64, error) {
@@ -186,6 +187,7 @@ func (c *counted) CustomSkill(ctx context.Context, principal int64, name string)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n++
+	c.reads++
 	return c.Store.CustomSkill(ctx, principal, name)
 }
 
@@ -287,12 +289,13 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				for _, s := range v.List() {
-					if s.Source != skills.SourceUser {
+				for _, listed := range v.List() {
+					if listed.Source != skills.SourceUser {
 						continue
 					}
+					s, _ := v.Find(listed.Name)
 					text, err := fs.ReadFile(s.Bundle.FS, "x.md")
-					if err != nil || strings.TrimSpace(s.Instructions) != "# "+s.Name && s.Instructions != string(text) || s.Status != skills.Published {
+					if err != nil || strings.TrimSpace(s.Instructions) != "# "+s.Name && s.Instructions != string(text) || s.Status != skills.Published || listed.Status != skills.Published {
 						t.Errorf("%q, %q, %v", s.Instructions, text, err)
 					}
 				}

@@ -1,7 +1,6 @@
 package curator
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"maps"
@@ -18,13 +17,29 @@ import (
 type slot struct {
 	label catalog.Label
 
-	mu   sync.Mutex // held while reading
-	part atomic.Pointer[entry]
-	made atomic.Pointer[made]
-	used atomic.Bool // since the cache looked last
+	mu    sync.Mutex // held while reading
+	part  atomic.Pointer[entry]
+	made  atomic.Pointer[made]
+	whole held // part and made
 
-	bytes int64         // the cache's, like at
-	at    *list.Element // nil: it is not on the books
+	glanced atomic.Pointer[glance]
+	short   held // glanced
+}
+
+func newSlot(l catalog.Label) *slot {
+	s := &slot{label: l}
+	s.whole.empty = func() {
+		s.part.Store(nil)
+		s.made.Store(nil)
+	}
+	s.short.empty = func() { s.glanced.Store(nil) }
+	return s
+}
+
+// forget is told of a slot that is in no picture any more.
+func (c *Curator) forget(s *slot) {
+	c.shelf.forget(&s.whole)
+	c.glances.forget(&s.short)
 }
 
 // entry is a custom skill as it was read. It never changes.
@@ -33,6 +48,7 @@ type entry struct {
 	files  []catalog.File // SKILL.md first
 	part   *skills.Part
 	bytes  int64
+	told   int64 // bytes of it that lists tell
 }
 
 // made is a skill among others, as these were then.
@@ -55,7 +71,7 @@ func (c *Curator) read(owner catalog.Owner, r catalog.Record) *entry {
 	files[entryFile] = skillMD(r.Name, r.Content)
 	part := skills.ReadPart(skills.Memory(files), r.Name, skills.Strict, skills.SourceUser)
 	e := &entry{record: r, files: listing(files), part: part.Of(skills.Owner{Group: owner.Kind == catalog.KindGroup, Name: owner.Name})}
-	e.record.Content.Files = nil
+	e.record.Content.Files, e.told = nil, told(files, r.Content.Body)
 	if code := codeFile(r.Content.Files); code != "" && !c.mayCode(owner) {
 		e.part = e.part.Block(skills.Finding{
 			Code: skills.CodeNoCode, Severity: skills.SeverityError, File: code,
@@ -99,7 +115,7 @@ func (c *Curator) load(ctx context.Context, p *pack, s *slot) (*entry, error) {
 	}
 	e := c.read(p.owner, r)
 	s.part.Store(e)
-	c.shelf.filled(s, e.bytes)
+	c.shelf.filled(&s.whole, e.bytes)
 	return e, nil
 }
 
@@ -108,9 +124,7 @@ func (c *Curator) load(ctx context.Context, p *pack, s *slot) (*entry, error) {
 func (c *Curator) make(ctx context.Context, p *pack, s *slot) (*made, error) {
 	shipped, tools := c.shipped.Version(), c.tools.Version()
 	old := s.made.Load()
-	if !s.used.Load() {
-		s.used.Store(true)
-	}
+	s.whole.use()
 	if old != nil && (old.part.Alone() || old.shipped == shipped && old.tools == tools && old.pack == p.version) {
 		return old, nil
 	}

@@ -287,8 +287,11 @@ func (w *tenants) shelfOf(t *rapid.T, who a2e.Caller) {
 	}
 	got := map[string]string{}
 	for _, s := range v.List() {
-		if w.lib.Lookup(s.Name) == nil {
-			got[s.Name] = s.Instructions
+		if w.lib.Lookup(s.Name) != nil {
+			continue
+		}
+		if whole, _ := v.Find(s.Name); whole != nil && whole.Bundle.Digest == s.Bundle.Digest { // the list has no bodies
+			got[s.Name] = whole.Instructions
 		}
 	}
 	if !maps.Equal(sees, got) {

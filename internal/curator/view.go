@@ -154,17 +154,22 @@ func (v *view) skill(ctx context.Context, at place) *skills.Skill {
 	m, err := v.make(ctx, at.pack, at.slot)
 	switch {
 	case err != nil:
-		v.log.Error("a custom skill can't be read", "skill", at.label.Name, "principal", at.id, "error", err)
-		return &skills.Skill{
-			Name: at.label.Name, Source: skills.SourceUser, Status: skills.Blocked, BlockedWhy: "it can't be read from the store now: hotcell's log says why",
-		}
+		return v.unread(at, err)
 	case m == nil:
 		return nil
 	}
 	return m.skill
 }
 
-// List implements [skills.Catalog].
+// unread is what stands for a skill that can't be read. Why is the log's business.
+func (v *view) unread(at place, err error) *skills.Skill {
+	v.log.Error("a custom skill can't be read", "skill", at.label.Name, "principal", at.id, "error", err)
+	return &skills.Skill{
+		Name: at.label.Name, Source: skills.SourceUser, Status: skills.Blocked, BlockedWhy: "it can't be read from the store now: hotcell's log says why",
+	}
+}
+
+// List implements [skills.Catalog]. Of custom skills it has what lists tell: their files come with [view.Find].
 func (v *view) List() []*skills.Skill {
 	all := v.shipped.List()
 	if len(v.packs) == 0 {
@@ -172,11 +177,14 @@ func (v *view) List() []*skills.Skill {
 	}
 	ctx, cancel := brief(context.Background())
 	defer cancel()
-	for _, at := range v.places() {
-		if s := v.skill(ctx, at); s != nil {
-			all = append(all, s)
+	_ = v.listed(ctx, v.places(), func(at place, g *glance, err error) error { // which never fails
+		if err != nil {
+			all = append(all, v.unread(at, err))
+			return nil
 		}
-	}
+		all = append(all, g.skill)
+		return nil
+	})
 	slices.SortStableFunc(all, func(a, b *skills.Skill) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

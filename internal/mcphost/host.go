@@ -5,11 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/control"
 )
@@ -38,7 +38,7 @@ type Host struct {
 	sessions  *table
 	watch     *watcher
 	digests   *digests
-	bodies    atomic.Int64  // bytes of large messages that are being served
+	bodies    *auth.Shares  // bytes of large messages that are being served
 	reads     chan struct{} // a place for each artifact that is being read
 	life      context.Context
 	end       context.CancelFunc
@@ -53,7 +53,7 @@ func New(o Options) (*Host, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{opt: o, log: o.Log, digests: newDigests(), reads: make(chan struct{}, readsAtOnce)}
+	h := &Host{opt: o, log: o.Log, digests: newDigests(), bodies: auth.NewShares(allBodies, allBodies/2), reads: make(chan struct{}, readsAtOnce)}
 	h.life, h.end = context.WithCancel(context.Background())
 	h.sessions, h.watch = newTable(h), &watcher{host: h, peers: map[*peer]bool{}}
 	h.stateful = mcp.NewStreamableHTTPHandler(serverOf, &mcp.StreamableHTTPOptions{

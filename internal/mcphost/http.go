@@ -23,8 +23,8 @@ const (
 )
 
 const (
-	allBodies   = 256 << 20        // bytes of all messages that are being served
-	ownBody     = 1 << 20          // bytes of a message that there is always room for
+	allBodies   = 256 << 20        // bytes of all messages that are being served, half as many of one principal
+	ownBody     = 64 << 10         // bytes of a message that there is always room for
 	maxBatch    = 64               // messages in one body, where a revision allows several
 	streamLife  = 15 * time.Minute // of a GET: then the client comes again and shows once more who it is
 	writeWithin = 30 * time.Second // for a client to take what it is sent
@@ -60,7 +60,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.existing(w, r, who)
 		return
 	}
-	done, ok := h.room(r.ContentLength)
+	done, ok := h.room(who.Principal, r.ContentLength)
 	if !ok {
 		w.Header().Set("Retry-After", "5")
 		refuse(w, http.StatusServiceUnavailable, jsonrpc.CodeInternalError, "too many large messages are being served already: try again later")
@@ -85,18 +85,14 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // room takes room for a message, of unknown length for the largest that there may be.
-func (h *Host) room(n int64) (done func(), ok bool) {
+func (h *Host) room(principal string, n int64) (done func(), ok bool) {
 	if n < 0 {
 		n = MaxBody
 	}
 	if n <= ownBody {
 		return func() {}, true
 	}
-	if h.bodies.Add(n) > allBodies {
-		h.bodies.Add(-n)
-		return nil, false
-	}
-	return func() { h.bodies.Add(-n) }, true
+	return h.bodies.Take(principal, n)
 }
 
 // once serves a request of a revision without sessions. It ends with its connection.

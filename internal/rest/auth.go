@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
-// needs lets only those through who have a scope, and puts who it is into the request's context.
+// needs lets only those through who have a scope, and puts who it is into the request's context. No principal may have so many
+// requests under way that nobody else finds a connection.
 func (a *api) needs(s auth.Scope, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id, err := a.who(r)
@@ -21,6 +23,13 @@ func (a *api) needs(s auth.Scope, next http.HandlerFunc) http.HandlerFunc {
 			a.refuse(w, r, s, err)
 			return
 		}
+		done, ok := a.requests.Take(id.Principal, 1)
+		if !ok {
+			w.Header().Set("Retry-After", strconv.Itoa(busyFor))
+			fail(w, r, http.StatusServiceUnavailable, "busy", "too many requests of this principal are being served already: try again later")
+			return
+		}
+		defer done()
 		next(w, r.WithContext(auth.NewContext(r.Context(), id)))
 	}
 }

@@ -175,3 +175,28 @@ func FuzzBearer(f *testing.F) {
 		}
 	})
 }
+
+// One principal's requests leave room for others', however many it has under way.
+func TestOnePrincipalLeavesRoom(t *testing.T) {
+	a := newAPI(Options{Control: &fake{}, Auth: house})
+	serve := a.needs(auth.Calls, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	as := func(token string) *httptest.ResponseRecorder {
+		return ask(serve, "GET", "/v1/calls", shows("Bearer "+token))
+	}
+	done, ok := a.requests.Take("alice", maxConns/2)
+	if !ok {
+		t.Fatal("no room at all")
+	}
+	if w := as("alice"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"busy"`) {
+		t.Errorf("one more: %d %s", w.Code, w.Body)
+	}
+	if w := as("root"); w.Code != http.StatusNoContent {
+		t.Errorf("another: %d %s", w.Code, w.Body)
+	}
+	done()
+	for range 2 {
+		if w := as("alice"); w.Code != http.StatusNoContent {
+			t.Errorf("later: %d %s", w.Code, w.Body)
+		}
+	}
+}

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
 const (
 	maxWait      = 60 // seconds
 	followEvery  = 200 * time.Millisecond
-	maxFollowers = 256 // requests that wait for events at once
+	maxFollowers = 256 // requests that wait for events at once, half as many of one principal
 )
 
 // events answers with what a skill said, or follows it.
@@ -37,6 +38,11 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) error {
 		kind, wait = kindJSON, 0
 	}
 	if kind == kindJSON && wait == 0 {
+		done, err := a.reading(r)
+		if err != nil {
+			return err
+		}
+		defer done()
 		events, err := calls.Events(r.Context(), id, from)
 		if err != nil {
 			return err
@@ -44,14 +50,13 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) error {
 		reply(w, http.StatusOK, eventsBody{listed(events)})
 		return nil
 	}
-	select {
-	case a.followers <- struct{}{}:
-		defer func() { <-a.followers }()
-	default:
-		p := problemf(http.StatusServiceUnavailable, "busy", "%d requests wait for events already: try again later", maxFollowers)
+	leave, ok := a.followers.Take(auth.FromContext(r.Context()).Principal, 1)
+	if !ok {
+		p := problemf(http.StatusServiceUnavailable, "busy", "too many requests wait for events already: try again later")
 		p.retryAfter = busyFor
 		return p
 	}
+	defer leave()
 	f := &follower{calls: calls, id: id, from: from}
 	if kind == kindJSON {
 		return f.page(w, r, time.Duration(wait)*time.Second)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
@@ -131,14 +133,22 @@ func TestAStreamThatBreaks(t *testing.T) {
 
 func TestFollowersAreBounded(t *testing.T) {
 	a := newAPI(Options{Control: &fake{}})
-	for range maxFollowers {
-		a.followers <- struct{}{}
+	for range maxFollowers / 2 {
+		if _, ok := a.followers.Take("greedy", 1); !ok {
+			t.Fatal("no place")
+		}
 	}
-	r, _ := http.NewRequest("GET", "/v1/calls/x/events?wait=1", nil)
-	r.SetPathValue("id", "x")
-	err := a.events(nil, r)
-	if p, ok := err.(*problem); !ok || p.status != 503 || p.retryAfter == 0 {
-		t.Errorf("%v", err)
+	if _, ok := a.followers.Take("other", maxFollowers/2); !ok {
+		t.Fatal("there is no room beside one principal's followers")
+	}
+	for _, principal := range []string{"greedy", "third"} {
+		ctx := auth.NewContext(t.Context(), auth.Identity{Principal: principal})
+		r, _ := http.NewRequestWithContext(ctx, "GET", "/v1/calls/x/events?wait=1", nil)
+		r.SetPathValue("id", "x")
+		err := a.events(nil, r)
+		if p, ok := err.(*problem); !ok || p.status != 503 || p.retryAfter == 0 {
+			t.Errorf("%s: %v", principal, err)
+		}
 	}
 }
 
@@ -178,4 +188,38 @@ func TestFollowersLetTheDoorClose(t *testing.T) {
 			_ = ours.Close()
 		})
 	}
+}
+
+// Answers that clients do not take have a bounded number of places, of which each principal leaves some. Who finds none waits.
+func TestPlacesForLargeAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(Options{Control: &fake{}})
+		as := func(principal string) *http.Request {
+			r, _ := http.NewRequestWithContext(auth.NewContext(t.Context(), auth.Identity{Principal: principal}), "GET", "/v1/calls/x/events", nil)
+			r.SetPathValue("id", "x")
+			return r
+		}
+		var leave []func()
+		for range maxReads / 2 {
+			one, err := a.reading(as("greedy"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			leave = append(leave, one)
+		}
+		began := time.Now()
+		err := a.events(httptest.NewRecorder(), as("greedy"))
+		if p, ok := err.(*problem); !ok || p.status != 503 || p.retryAfter == 0 || time.Since(began) != readWait {
+			t.Errorf("one more: %v after %v", err, time.Since(began))
+		}
+		if err := a.events(httptest.NewRecorder(), as("other")); err != nil {
+			t.Errorf("another: %v", err)
+		}
+		time.AfterFunc(time.Second, leave[0])
+		for range 2 {
+			if err := a.events(httptest.NewRecorder(), as("greedy")); err != nil {
+				t.Errorf("later: %v", err)
+			}
+		}
+	})
 }

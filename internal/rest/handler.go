@@ -96,7 +96,9 @@ type api struct {
 	log       *slog.Logger
 
 	life      string        // tells the states of this process from those of others
-	followers chan struct{} // a place for each that follows a call
+	followers *auth.Shares  // a place for each that follows a call
+	reads     *auth.Shares  // a place for each large answer
+	requests  *auth.Shares  // and for each that is served, with a scope
 	uploads   chan struct{} // a place for each upload
 	memory    memory
 }
@@ -105,7 +107,9 @@ func newAPI(o Options) *api {
 	return &api{
 		control: o.Control, handler: o.Handler, auth: o.Auth, reader: o.Reader, custom: o.Custom, agents: o.Agents,
 		approvals: o.Approvals, installer: o.Installer, ready: o.Ready, log: o.Log, life: a2e.NewID(),
-		followers: make(chan struct{}, maxFollowers), uploads: make(chan struct{}, maxUploads), memory: newMemory(),
+		followers: auth.NewShares(maxFollowers, maxFollowers/2), requests: auth.NewShares(maxConns, maxConns/2),
+		reads:   auth.NewShares(maxReads, maxReads/2),
+		uploads: make(chan struct{}, maxUploads), memory: newMemory(),
 	}
 }
 
@@ -144,7 +148,11 @@ func plainErrors(mux *http.ServeMux) http.Handler {
 		probe := &statusOnly{header: http.Header{}}
 		h.ServeHTTP(probe, r)
 		if probe.status != http.StatusMethodNotAllowed {
-			fail(w, r, http.StatusNotFound, "not_found", "no such path")
+			message := "no such path"
+			if r.URL.Path == "/" {
+				message += ": /docs describes what there is"
+			}
+			fail(w, r, http.StatusNotFound, "not_found", message)
 			return
 		}
 		allow := probe.header.Get("Allow")

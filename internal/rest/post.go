@@ -26,7 +26,7 @@ type callDraft struct {
 	CorrelationID string            `json:"correlation_id,omitempty"`
 	Metadata      map[string]any    `json:"metadata,omitempty"`
 	LLMOverride   *a2e.LLMConfig    `json:"llm_override,omitempty"`
-	ID            string            `json:"id,omitempty" doc:"of the request: the same one with the same body gets the same answer for ten minutes, and runs once"`
+	ID            string            `json:"id,omitempty" doc:"of the request: the same one with the same body runs once, and gets the same answer until ten minutes after the end"`
 	AgentID       string            `json:"agent_id,omitempty" doc:"on behalf of which agent; another one than a token is bound to is unauthorized"`
 	Files         map[string]string `json:"files,omitempty" doc:"input files by path, in base64: the skill finds them below /workspace/in"`
 	Streaming     *bool             `json:"streaming,omitempty" doc:"false: no events are streamed"`

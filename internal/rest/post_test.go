@@ -319,6 +319,27 @@ func TestSlowReaders(t *testing.T) {
 	})
 }
 
+// One principal's large requests leave room for others'.
+func TestMemoryIsDivided(t *testing.T) {
+	m := newMemory()
+	as := func(principal string) *http.Request {
+		r := httptest.NewRequest("POST", "/", nil)
+		r.ContentLength = -1
+		return r.WithContext(auth.NewContext(r.Context(), auth.Identity{Principal: principal}))
+	}
+	for range allMemory / maxCall / 2 {
+		if _, err := m.take(as("greedy"), maxCall); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := m.take(as("greedy"), maxCall); err == nil {
+		t.Error("one principal may take all of it")
+	}
+	if _, err := m.take(as("other"), maxCall); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMemoryIsShared(t *testing.T) {
 	m := newMemory()
 	var all []func()

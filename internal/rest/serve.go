@@ -13,7 +13,7 @@ import (
 
 // Bounds of the listener. A handler that streams lifts its own write deadline with [http.ResponseController].
 const (
-	maxConns      = 1024 // open at once; see [entrance]
+	maxConns      = 1024 // open at once; see [entrance]. One principal may use half of them at once
 	headerTimeout = 2 * time.Second
 	bodyTimeout   = 2 * time.Second
 	readTimeout   = 30 * time.Second

@@ -14,6 +14,8 @@ type Shelf interface {
 
 // View is one caller's catalog. What it does not find the caller can't see, whether it is there or not.
 type View interface {
+	// What List returns of custom skills may be without instructions, files and compiled schemas, since there can be thousands
+	// of them: whoever calls or reads one finds it by its name.
 	Catalog
 	// Allows reports whether the caller's agent may use a skill of the catalog.
 	Allows(s *Skill) bool

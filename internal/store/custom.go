@@ -25,9 +25,19 @@ func (s *Store) CustomSkill(ctx context.Context, principal int64, name string) (
 	return all[0], nil
 }
 
-// CustomSkills returns the custom skills of a principal with their files, by name.
-func (s *Store) CustomSkills(ctx context.Context, principal int64) ([]catalog.Record, error) {
-	return s.custom(ctx, `principal = ?`, principal)
+// CustomNames returns the names of a principal's custom skills, sorted.
+func (s *Store) CustomNames(ctx context.Context, principal int64) ([]string, error) {
+	if err := s.present(); err != nil {
+		return nil, err
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT name FROM custom_skills WHERE principal = ? ORDER BY name`, principal)
+	if err != nil {
+		return nil, err
+	}
+	return scanAll(rows, func(row interface{ Scan(...any) error }) (name string, err error) {
+		err = row.Scan(&name)
+		return name, err
+	})
 }
 
 // custom reads the skills and then their files, both as they are at one moment.

@@ -11,7 +11,7 @@ import (
 )
 
 // Accept journals a call before anything is made for it. If the same caller sent the same request id in a call that has no
-// answer yet, or after since with an answer that says something about the request, that earlier call is returned instead and
+// answer yet, or that ended after since with an answer that says something about the request, that earlier call is returned instead and
 // nothing is written.
 func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (*control.Record, error) {
 	view, err := json.Marshal(r.Call)

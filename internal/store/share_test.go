@@ -150,7 +150,7 @@ func TestJournalAgainstAModel(t *testing.T) {
 				r.Agent, r.Accepted = fmt.Sprint(round), now
 				var want *model
 				for _, m := range calls {
-					if m.r.ReqID == r.ReqID && !m.r.Again && (!m.ended || m.r.Accepted.After(now.Add(-10*time.Minute))) {
+					if m.r.ReqID == r.ReqID && !m.r.Again && (!m.ended || m.r.Ended.After(now.Add(-10*time.Minute))) {
 						want = m
 					}
 				}
@@ -167,7 +167,7 @@ func TestJournalAgainstAModel(t *testing.T) {
 			"end": func(rt *rapid.T) {
 				m := pick(rt)
 				r := answered(m.r, rapid.SampledFrom([]string{"x", "y"}).Draw(rt, "answer"))
-				r.Again = rapid.Bool().Draw(rt, "again")
+				r.Again, r.Ended = rapid.Bool().Draw(rt, "again"), now
 				if !m.ended {
 					m.r, m.ended = r, true
 				}

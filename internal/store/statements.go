@@ -20,7 +20,7 @@ func (st *statements) prepare(ctx context.Context, db *sql.DB) error {
 		to  **sql.Stmt
 		sql string
 	}{
-		{&st.earlier, `SELECT ` + columns + ` FROM calls WHERE req_id = ? AND principal = ? AND agent = ? AND (accepted > ? OR ended = 0) AND again = 0 ORDER BY n DESC LIMIT 1`},
+		{&st.earlier, `SELECT ` + columns + ` FROM calls WHERE req_id = ? AND principal = ? AND agent = ? AND (ended > ? OR ended = 0) AND again = 0 ORDER BY n DESC LIMIT 1`},
 		{&st.accept, `INSERT INTO calls (id, req_id, principal, agent, digest, instance, accepted, view) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`},
 		{&st.end, `INSERT INTO calls (id, req_id, principal, agent, digest, instance, accepted, view, ended, again, answer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET view = excluded.view, ended = excluded.ended, again = excluded.again, answer = excluded.answer WHERE ended = 0`},

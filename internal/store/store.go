@@ -18,7 +18,7 @@ type Keep struct {
 	Events    time.Duration // from when they were said
 	Artifacts time.Duration // the same for the pieces of files that a call left
 	Max       int64         // bytes of the file in use; 0: no bound
-	// Replay is how long a call is kept whatever Max says, so that a request that is sent again finds its answer.
+	// Replay is how long a call is kept after its end, whatever Max says, so that a request that is sent again finds its answer.
 	Replay time.Duration
 }
 

@@ -110,7 +110,7 @@ func TestTheSameRequestAgain(t *testing.T) {
 		change(&r)
 		return r
 	}
-	late := other("s5", func(r *control.Record) { r.Accepted = start.Add(10 * time.Minute) })
+	late := other("s5", func(r *control.Record) { r.Accepted = start.Add(time.Second + 10*time.Minute) })
 	if earlier := accept(t, s, late); earlier == nil || earlier.ID != "c1" {
 		t.Errorf("much later, but it still runs: got %v", earlier)
 	}
@@ -123,7 +123,7 @@ func TestTheSameRequestAgain(t *testing.T) {
 		{"same", other("s1", func(*control.Record) {}), "c1"},
 		{"another body", other("s2", func(r *control.Record) { r.Digest = "d2" }), "c1"},
 		{"by another", other("s3", func(r *control.Record) { r.Instance = "two" }), "c1"},
-		{"later", other("s4", func(r *control.Record) { r.Accepted = start.Add(10*time.Minute - 1e3) }), "c1"},
+		{"later", other("s4", func(r *control.Record) { r.Accepted = start.Add(time.Second + 10*time.Minute - 1e3) }), "c1"},
 		{"other principal", other("s6", func(r *control.Record) { r.Principal = "q" }), ""},
 		{"other agent", other("s7", func(r *control.Record) { r.Agent = "b" }), ""},
 		{"other id", other("s8", func(r *control.Record) { r.ReqID = "r2" }), ""},

@@ -96,7 +96,7 @@ func (s *Store) dropOldestEvents(tx *sql.Tx) (bool, error) {
 	return true, nil
 }
 
-// dropCalls takes the oldest ended calls that were accepted before a time, each after its events and audit entries, as long as need says so.
+// dropCalls takes the oldest ended calls that had ended before a time, each after its events and audit entries, as long as need says so.
 func dropCalls(before time.Time, need func(*sql.Tx) (bool, error)) trimStep {
 	return func(tx *sql.Tx) (bool, error) {
 		room := int64(trimEvents)
@@ -106,7 +106,7 @@ func dropCalls(before time.Time, need func(*sql.Tx) (bool, error)) trimStep {
 			}
 			var n int64
 			var id string
-			err := tx.QueryRow(`SELECT n, id FROM calls WHERE accepted < ? AND ended <> 0 ORDER BY accepted LIMIT 1`, before.UnixMicro()).Scan(&n, &id)
+			err := tx.QueryRow(`SELECT n, id FROM calls WHERE accepted < ?1 AND ended <> 0 AND ended < ?1 ORDER BY accepted LIMIT 1`, before.UnixMicro()).Scan(&n, &id)
 			if errors.Is(err, sql.ErrNoRows) {
 				return false, nil
 			}

@@ -1,6 +1,7 @@
 package warm
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 // shelf holds the cells that wait under one key.
 type shelf struct {
 	key    string
-	skill  string // with another bundle or image under the same name, this shelf is outdated
+	skill  string
+	line   string // with another bundle or image in the same line, this shelf is outdated
 	bundle string
 	image  string
 	again  func(time.Duration) (*sandbox.Spec, func(), error)
@@ -25,6 +27,7 @@ type shelf struct {
 
 func newShelf(spec *sandbox.Spec) *shelf {
 	s := &shelf{key: spec.Key, skill: spec.Labels[sandbox.LabelSkill], image: spec.Image.ID, memory: memoryOf(spec)}
+	s.line = cmp.Or(spec.Line, s.skill)
 	for _, tree := range spec.Trees {
 		s.bundle += tree.Digest
 	}
@@ -40,7 +43,7 @@ func memoryOf(spec *sandbox.Spec) int64 {
 
 // outdates reports whether s holds a newer content of what old holds.
 func (s *shelf) outdates(old *shelf) bool {
-	return s.skill == old.skill && (s.bundle != old.bundle || s.image != old.image)
+	return s.line == old.line && (s.bundle != old.bundle || s.image != old.image)
 }
 
 // lacks reports whether a cell should be started. After a failure one at a time is tried.

@@ -235,6 +235,35 @@ func TestANewBundleOutdatesWhatWaits(t *testing.T) {
 	})
 }
 
+// Skills of one name that are not one skill's versions, as two principals may have them, let each other's cells wait.
+func TestOnlyItsOwnLineIsOutdated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, answer, Options{})
+		defer b.close()
+		of := func(line, bundle string) *sandbox.Spec {
+			s := b.spec("s", bundle, "p")
+			s.Line = line
+			return s
+		}
+		b.call(of("custom:alice/s", "a1"))
+		b.call(of("custom:bob/s", "b1"))
+		waiting := func() int {
+			b.waiting()
+			return len(b.warm.Waiting("s"))
+		}
+		if n := waiting(); n != 2 {
+			t.Fatalf("%d cells wait, want one for each", n)
+		}
+		b.call(of("custom:bob/s", "b2"))
+		if n := waiting(); n != 2 {
+			t.Errorf("%d cells wait after a new version, want one for each", n)
+		}
+		if id, _ := b.call(of("custom:alice/s", "a1")); id == "" {
+			t.Error("no cell")
+		}
+	})
+}
+
 func TestADeadCellIsNeverLeased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		die := make(chan struct{})

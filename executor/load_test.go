@@ -1,0 +1,109 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/testutil"
+)
+
+// bulky is a request whose decoded form holds more than so many bytes.
+func bulky(id string, bytes int) *a2e.CallRequest {
+	r := sent("free", id)
+	r.Arguments = map[string]any{"x": strings.Repeat("x", bytes)}
+	return r
+}
+
+// What waits may take a bounded amount of memory, and one principal's requests leave room for others'. What is refused may
+// come again, and what has ended is given back.
+func TestRequestsInFlightAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setUp(t, hang, func(c *Config) { c.MaxCells = 1 })
+		const all, each = 2 << 20, 100 << 10
+		b.load = auth.NewShares(all, all/2)
+		ctx, stop := context.WithCancel(t.Context())
+		ask := func(principal string, r *a2e.CallRequest) *a2e.CallResponse {
+			return b.Call(ctx, a2e.Caller{Principal: principal, Door: "test"}, r, nil)
+		}
+		answers := make(chan string, 100)
+		n := all / 2 / (each + 1024)
+		for i := range n {
+			go func() { answers <- verdict(ask("greedy", bulky(fmt.Sprint(i), each))) }()
+		}
+		synctest.Wait()
+		one := ask("greedy", bulky("more", each))
+		if verdict(one) != "runtime_error/queue_full" || !one.Error.Retryable || one.ReqID != "more" {
+			t.Errorf("one more: %s", verdict(one))
+		}
+		go func() { answers <- verdict(ask("greedy", sent("free", "small"))) }()
+		go func() { answers <- verdict(ask("other", bulky("1", each))) }()
+		synctest.Wait()
+		if len(answers) > 0 {
+			t.Errorf("refused: %s", <-answers)
+		}
+		stop()
+		for range n + 2 {
+			if got := <-answers; got != "runtime_error/cancelled" {
+				t.Errorf("got %s", got)
+			}
+		}
+		synctest.Wait()
+		if _, ok := b.load.Take("", all); !ok {
+			t.Error("not all room was given back")
+		}
+	})
+}
+
+// A request is not much larger than it is said to be.
+func TestWeigh(t *testing.T) {
+	for _, text := range []string{
+		`[` + strings.Repeat(`[],`, 1e5) + `[]]`,
+		`[` + strings.Repeat(`{},`, 1e5) + `{}]`,
+		`[` + strings.Repeat(`1,`, 1e5) + `1]`,
+		`[` + strings.Repeat(`{"a":1},`, 1e5) + `{}]`,
+		`"` + strings.Repeat(`x`, 1e6) + `"`,
+	} {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		real, said := int64(after.HeapAlloc)-int64(before.HeapAlloc), weigh(v)
+		if real > 12*said || said > 4*real {
+			t.Errorf("%.20s: %d bytes, said to be %d", text, real, said)
+		}
+		runtime.KeepAlive(v)
+	}
+}
+
+// What a call was asked with goes with its end, though the call is remembered.
+func TestAnEndedCallIsSmall(t *testing.T) {
+	b := setUp(t, well, nil)
+	r := bulky("r1", 4<<20)
+	r.Arguments["text"], r.Metadata = "x", map[string]any{"m": strings.Repeat("m", 1<<20)}
+	var gone atomic.Int32
+	for _, m := range []map[string]any{r.Arguments, r.Metadata} {
+		mark := new([64]byte)
+		m["mark"] = mark
+		runtime.AddCleanup(mark, func(int) { gone.Add(1) }, 0)
+	}
+	answer, _ := b.ask(t.Context(), r)
+	r = nil
+	testutil.Poll(t, time.Minute, func() bool { runtime.GC(); return gone.Load() == 2 })
+	if again, _, err := b.Show(t.Context(), answer.ID); err != nil || again.ReqID != "r1" {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
