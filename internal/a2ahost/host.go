@@ -60,6 +60,7 @@ type Host struct {
 	cards  cards
 	memory *memory
 	bodies *auth.Shares // bytes of large requests
+	places *auth.Shares // for large answers
 	page   int          // bytes of contents in a page of a list
 
 	life  context.Context // ends with the door
@@ -93,7 +94,7 @@ func New(o Options) (*Host, error) {
 		o.Patience = 10 * time.Second
 	}
 	h := &Host{
-		handler: o.Handler, control: o.Control, skills: o.Skills, log: o.Log, opts: o, memory: newMemory(), bodies: auth.NewShares(allBodies, allBodies/2), page: mostInList, live: map[string]*task{},
+		handler: o.Handler, control: o.Control, skills: o.Skills, log: o.Log, opts: o, memory: newMemory(), bodies: auth.NewShares(allBodies, allBodies/2), places: auth.NewShares(mostReads, mostReads/2), page: mostInList, live: map[string]*task{},
 		awaited: map[string]*wait{},
 	}
 	h.life, h.end = context.WithCancel(context.Background())

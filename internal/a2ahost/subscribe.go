@@ -53,6 +53,7 @@ func (h *Host) again(ctx context.Context, who a2e.Caller, r *record) (*record, e
 // opening is how a stream begins that joins late: the task as it stands after an event. Artifacts that are too large for
 // one event follow in pieces.
 func (h *Host) opening(ctx context.Context, who a2e.Caller, r *record, seq int, emit func(a2a.Event) error) error {
+	defer endReading(ctx)
 	p := &pieces{}
 	if seq >= 0 {
 		var err error
@@ -102,6 +103,7 @@ func (h *Host) watch(ctx context.Context, who a2e.Caller, r *record, emit func(a
 	if err == nil {
 		err = emit(r.task(p, h.memory.history(who.Principal, r.id), nil))
 	}
+	endReading(ctx)
 	if err != nil {
 		return err
 	}

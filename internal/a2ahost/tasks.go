@@ -81,6 +81,11 @@ func (h *Host) shown(ctx context.Context, who a2e.Caller, id identity, question 
 // pieces reads what a task's skill said, up to an event, or as much as there is where that is -1.
 func (h *Host) pieces(ctx context.Context, who a2e.Caller, r *record, upto int) (*pieces, error) {
 	p, tell := &pieces{}, newTeller(r.id)
+	if r.call.ID != "" {
+		if err := h.reads(ctx, who); err != nil {
+			return nil, err
+		}
+	}
 	err := h.events(ctx, who, r, upto, func(ev *a2e.Event) error {
 		p.gap = p.gap || ev.Seq != p.next
 		p.next = ev.Seq + 1

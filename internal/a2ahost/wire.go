@@ -35,6 +35,9 @@ func (h *Host) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
+	place := &reading{}
+	defer place.end()
+	r = r.WithContext(context.WithValue(r.Context(), readingKey{}, place))
 	path := strings.TrimPrefix(r.URL.Path, BasePath)
 	if path == "/rpc" || path == "/rpc/" {
 		h.serveRPC(w, r)
