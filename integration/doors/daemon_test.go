@@ -80,7 +80,7 @@ func startWith(t *testing.T, auth string) *daemon {
 	d := &daemon{bin: testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell"), dir: t.TempDir()}
 	d.socket = filepath.Join(d.dir, "s")
 	d.env = append(os.Environ(), "HOTCELL_SKILLS="+folders(t, d.dir), "HOTCELL__POLICY__IMAGES__PULL=never",
-		"HOTCELL__DATA_DIR="+filepath.Join(d.dir, "data"), "HOTCELL__AUTH__MODE="+auth)
+		"HOTCELL__DATA_DIR="+filepath.Join(d.dir, "data"), "HOTCELL__AUTH__MODE="+auth, "HOTCELL__READINESS__CANARY=0")
 	cmd := exec.Command(d.bin, "serve", "--socket", d.socket, "--listen", "127.0.0.1:0")
 	cmd.Dir, cmd.Env = d.dir, d.env
 	var said bytes.Buffer
