@@ -61,7 +61,7 @@ func (s *Supervisor) execute(ctx context.Context, c *call, h *host, p *plan, r *
 	run, cancel := context.WithCancel(trace.With(ctx, c.spans.phase))
 	defer cancel()
 	most, override := int64(p.policy.Limits.Output), c.override // which the call forgets at its end
-	asked := a2e.Execution{ // made here: the plugin may go on when the call has ended, and is then forgotten
+	asked := a2e.Execution{                                     // made here: the plugin may go on when the call has ended, and is then forgotten
 		Name: p.skill.Name, Arguments: p.arguments, CorrelationID: c.req.CorrelationID, LLMOverride: ownOverride(override),
 		Metadata: maps.Clone(c.metadata(c.place())), Streaming: c.req.Streams(), EmitEvent: r.Tell,
 	}
