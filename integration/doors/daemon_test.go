@@ -139,7 +139,7 @@ func run(auth string) (*daemon, error) {
 		return nil, err
 	}
 	d.env = slices.Clip(append(os.Environ(), "HOTCELL_SKILLS="+skills, "HOTCELL__POLICY__IMAGES__PULL=never",
-		"HOTCELL__DATA_DIR="+filepath.Join(dir, "data"), "HOTCELL__AUTH__MODE="+auth))
+		"HOTCELL__DATA_DIR="+filepath.Join(dir, "data"), "HOTCELL__AUTH__MODE="+auth, "HOTCELL__READINESS__CANARY=0"))
 	if auth == "none" {
 		d.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}}
 		d.control = d.http
