@@ -18,12 +18,11 @@ import (
 
 // Bounds of one plugin.
 const (
-	mostHosted  = 256 // executions at once, those that ignore their end among them
-	mostListed  = 1000
-	mostKnown   = 256 // compiled skills and remarks that are remembered
-	offerLimit  = 5 * time.Second
-	strayLimit  = 5 * time.Second // for one that ignores its end, until nobody waits for it any more
-	sourceHosts = "plugin"
+	mostHosted = 256 // executions at once, those that ignore their end among them
+	mostListed = 1000
+	mostKnown  = 256 // compiled skills and remarks that are remembered
+	offerLimit = 5 * time.Second
+	strayLimit = 5 * time.Second // for one that ignores its end, until nobody waits for it any more
 )
 
 // host is a plugin as the supervisor knows it.
@@ -131,7 +130,7 @@ func (h *host) compile(def a2e.Definition) (*compiled, error) {
 	h.mu.Unlock()
 	skill := &skills.Skill{
 		Name: def.Name, Version: def.Version, Description: def.Description, Tags: def.Tags, Status: skills.Status(def.Status),
-		Source: sourceHosts, InputSchema: def.InputSchema, OutputSchema: def.OutputSchema,
+		Source: skills.SourceHosted, InputSchema: def.InputSchema, OutputSchema: def.OutputSchema,
 	}
 	if def.Category != nil {
 		skill.Category = *def.Category
@@ -199,7 +198,10 @@ func (s *Supervisor) hosted(ctx context.Context, who a2e.Caller, view skills.Vie
 		}
 		for _, one := range listed {
 			name := one.skill.Name
-			if on, _ := view.Find(name); taken[name] || on != nil && on.Name == name {
+			if !view.Allows(one.skill) {
+				continue
+			}
+			if on := skills.Lookup(view, name); taken[name] || on != nil && on.Name == name {
 				if h.once("taken " + name) {
 					s.log.Warn("a plugin's skill is out of reach: another skill has its name, and comes first", "skill", name)
 				}

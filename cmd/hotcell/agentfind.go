@@ -89,11 +89,19 @@ func (a *app) warnOfUnknown(ctx context.Context, d *host.Desk, agent *catalog.Ag
 	if err != nil {
 		return err
 	}
-	known := map[string]bool{}
+	known, listed := map[string]bool{}, map[string]bool{}
 	for _, entry := range callable {
-		known[catalog.Fold(entry.Definition.Name)] = true
+		known[catalog.Fold(entry.Definition.Name)], listed[catalog.Fold(entry.Definition.Name)] = true, !entry.Hosted
+	}
+	off := map[string]bool{}
+	for _, t := range agent.Tools {
+		off[t.Tool] = !t.Enabled
 	}
 	for _, name := range names {
+		if off[catalog.Fold(name)] && !listed[catalog.Fold(name)] {
+			a.errs.line(fmt.Sprintf("hotcell: warning: %s is a tool, which no allowlist opens: 'hotcell agents enable' switches it on", oneLine(name, 80)))
+			continue
+		}
 		if known[catalog.Fold(name)] {
 			continue
 		}

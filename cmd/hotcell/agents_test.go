@@ -118,6 +118,33 @@ func TestUnknownSkillsOnAllowlists(t *testing.T) {
 	}
 }
 
+// The tools of an agent are switched by name, and a tool on an allowlist is told from a skill.
+func TestToolsOfAgents(t *testing.T) {
+	b := newBench(t, nil)
+	b.env["HOTCELL__DATA_DIR"] = t.TempDir()
+	b.says(t, exitOK, "agents", "create", "bot")
+	for _, tt := range []struct {
+		want string
+		code int
+		args []string
+	}{
+		{"warning: manage_skill is a tool, which no allowlist opens: 'hotcell agents enable' switches it on", exitOK, []string{"allow", "bot", "manage_skill"}},
+		{"bot has these tools on: skill, manage_skill, time\n", exitOK, []string{"enable", "bot", "manage_skill", "time"}},
+		{"bot has these tools on: none\n", exitOK, []string{"disable", "1", "manage_skill", "skill", "time"}},
+		{"there is no tool nope: expected one of skill, manage_skill, ", exitUsage, []string{"enable", "bot", "nope"}},
+		{"expected an agent and the names of tools", exitUsage, []string{"enable", "bot"}},
+		{"there is no agent bob: ", exitUsage, []string{"disable", "bob", "skill"}},
+	} {
+		if got := b.says(t, tt.code, append([]string{"agents"}, tt.args...)...); !strings.Contains(got, tt.want) {
+			t.Errorf("%q: %s", tt.args, got)
+		}
+	}
+	b.says(t, exitOK, "agents", "enable", "bot", "manage_skill")
+	if got := b.says(t, exitOK, "agents", "allow", "bot", "manage_skill"); strings.Contains(got, "warning") {
+		t.Error(got)
+	}
+}
+
 // Whoever binds a token to an agent that nobody made hears that nothing bounds it.
 func TestTokensOfUnknownAgents(t *testing.T) {
 	b := newBench(t, nil)

@@ -47,7 +47,7 @@ func (a *app) agentsCmd() *cobra.Command {
 			"the same data folder follows within a second. AGENT is a name or, as 'agents list' shows it, a number.",
 	}
 	group(c)
-	c.AddCommand(a.listAgentsCmd(), a.createAgentCmd(), a.allowCmd(true), a.allowCmd(false), a.deleteAgentCmd())
+	c.AddCommand(a.listAgentsCmd(), a.createAgentCmd(), a.allowCmd(true), a.allowCmd(false), a.enableCmd(true), a.enableCmd(false), a.deleteAgentCmd())
 	return c
 }
 
@@ -230,7 +230,7 @@ func (a *app) allow(ctx context.Context, d *host.Desk, w *whose, name string, sk
 		flow = d.Agents.SkillOn
 	}
 	for _, skill := range skills {
-		if _, err := flow(ctx, who, agent.ID, catalog.AnyRevision, skill); err != nil {
+		if agent, err = flow(ctx, who, agent.ID, catalog.AnyRevision, skill); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ func (a *app) findSkill(name string) (*skills.Skill, *config.Config, error) {
 	case near != "":
 		return nil, nil, usagef("unknown skill %q: did you mean %q?", oneLine(name, 80), oneLine(near, 80))
 	}
-	return nil, nil, usagef("unknown skill %q: 'hotcell skills list --all' shows what is there", oneLine(name, 80))
+	return nil, nil, usagef("unknown skill %q: 'hotcell skills list --all' shows what is there; custom skills are at /api/v1/custom-skills of the daemon", oneLine(name, 80))
 }
 
 // catalog loads the skills without any engine.

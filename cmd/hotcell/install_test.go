@@ -2,7 +2,9 @@ package main
 
 import (
 	"archive/zip"
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +68,35 @@ func TestInstallCommands(t *testing.T) {
 		}
 		if !strings.Contains(b.out.String(), tt.out) || !strings.Contains(b.err.String(), tt.err) {
 			t.Errorf("%q: %q, %q, want %q, %q", tt.args, b.out.String(), b.err.String(), tt.out, tt.err)
+		}
+	}
+}
+
+// An archive may come through a pipe, as from `<(curl ...)`.
+func TestInstallFromAPipe(t *testing.T) {
+	b := own(newBench(t, nil))
+	writeZip(t, "greet.zip", map[string]string{"SKILL.md": "---\nname: greet\ndescription: Greets.\n---\nHello.\n"})
+	raw, err := os.ReadFile("greet.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := w.Write(raw); err != nil { // it is less than a pipe holds
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.app.stdin = bytes.NewReader(raw)
+	for _, from := range []string{fmt.Sprintf("/dev/fd/%d", r.Fd()), "-"} {
+		b.out.Reset()
+		code := b.run("skills", "install", from, "--data-dir", "data")
+		if code != exitOK || !strings.Contains(b.out.String(), "greet v1 is installed: 1 file, ") {
+			t.Errorf("%s: exit %d: %s%s", from, code, b.out.String(), b.err.String())
 		}
 	}
 }

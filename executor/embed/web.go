@@ -12,6 +12,7 @@ func (h *Host) openWeb() (*front.Web, error) {
 	return front.New(front.Options{
 		Config: h.cfg, Supervisor: h.sys.Supervisor, Auth: h.sys.Auth, Hosts: host.HostNames(h.cfg), Metrics: h.sys.Metrics, Version: h.version, Log: h.log,
 		Reader: h.sys.Catalog.Reader, Custom: h.sys.Catalog.Custom, Agents: h.sys.Catalog.Agents, Approvals: h.sys.Catalog.Approvals,
+		Installer: h.sys.Installer,
 		Ready: func(ctx context.Context) error {
 			if err := h.sys.Journalled(); err != nil {
 				return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 // history puts n ended calls into a fake, some at the same moment.
@@ -102,7 +103,8 @@ func TestListFilters(t *testing.T) {
 	both(t, func(t *testing.T, r *rig, c *a2aclient.Client) {
 		r.f.history("", 30)
 		running := sent(t, c, atOnce(asks("wait")))
-		r.state(c, running.ID, a2a.TaskStateWorking)
+		since := r.state(c, running.ID, a2a.TaskStateWorking).Status.Timestamp
+		testutil.Poll(t, patience, func() bool { return time.Now().Truncate(time.Millisecond).After(*since) }) // the clock of lists has milliseconds
 		asked := sent(t, c, asks(""))
 		at := time.Date(2026, 1, 2, 3, 10, 6, 0, time.UTC)
 		for name, test := range map[string]struct {

@@ -1,6 +1,11 @@
 package auth
 
-import "testing"
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
 
 func TestShares(t *testing.T) {
 	s := NewShares(10, 6)
@@ -28,4 +33,31 @@ func TestShares(t *testing.T) {
 	if s.all != 0 || len(s.held) != 0 {
 		t.Errorf("%d are held in the end, by %d", s.all, len(s.held))
 	}
+}
+
+func TestWaitingForShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewShares(2, 1)
+		first, _ := s.Take("a", 1)
+		time.AfterFunc(time.Minute, first)
+		began := time.Now()
+		second, ok := s.Wait(t.Context(), "a", 1)
+		if !ok || time.Since(began) != time.Minute {
+			t.Errorf("%t after %v", ok, time.Since(began))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, ok := s.Wait(ctx, "a", 1); ok {
+			t.Error("two were taken")
+		}
+		if give, ok := s.Wait(ctx, "b", 1); !ok {
+			t.Error("another waits too")
+		} else {
+			give()
+		}
+		second()
+		if s.all != 0 {
+			t.Errorf("%d are held in the end", s.all)
+		}
+	})
 }

@@ -79,8 +79,8 @@ type Approval struct {
 	Tool      string          `json:"tool"`   // manage_skill
 	Action    string          `json:"action"` // create, update or delete
 	Skill     string          `json:"skill"`
-	Arguments json.RawMessage `json:"arguments"`
-	State     string          `json:"state"` // pending, approved, denied, expired, failed
+	Arguments json.RawMessage `json:"arguments"` // null in a list that would be too long
+	State     string          `json:"state"`     // pending, approved, denied, expired, failed
 	Why       string          `json:"why,omitempty"`
 	Created   time.Time       `json:"created_at"`
 	Expires   time.Time       `json:"expires_at"`

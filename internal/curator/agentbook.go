@@ -6,9 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/catalog"
@@ -16,11 +13,14 @@ import (
 
 // agentBook knows the agents of all principals, so that no call waits for the store to know what it may use.
 type agentBook struct {
+	sight[agentPicture]
 	store AgentStore
+}
 
-	mu    sync.Mutex // held while looking
-	seen  atomic.Pointer[agentPicture]
-	until atomic.Int64 // unix nanoseconds until which seen is fresh
+func newAgentBook(store AgentStore) *agentBook {
+	b := &agentBook{store: store}
+	b.update = b.after
+	return b
 }
 
 // agentPicture is the book at one version. It never changes.
@@ -42,57 +42,23 @@ type agentState struct {
 	allowed map[string]bool
 }
 
-// look returns a picture that is fresh enough. While one caller looks, the others go on with what is known.
-func (b *agentBook) look(ctx context.Context) (*agentPicture, error) {
-	p := b.seen.Load()
-	if p != nil && (time.Now().UnixNano() < b.until.Load() || !b.mu.TryLock()) {
-		return p, nil
-	}
-	if p == nil {
-		b.mu.Lock()
-	}
-	defer b.mu.Unlock()
-	if p = b.seen.Load(); p != nil && time.Now().UnixNano() < b.until.Load() {
-		return p, nil
-	}
-	return b.update(ctx)
-}
-
-// again has everybody see what was just written.
-func (b *agentBook) again(ctx context.Context) {
-	ctx, cancel := brief(ctx)
-	defer cancel()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, err := b.update(ctx); err != nil {
-		b.seen.Store(nil) // nobody goes on with what is known to be old
-	}
-}
-
-// update takes over what has changed. The caller holds mu.
-func (b *agentBook) update(ctx context.Context) (*agentPicture, error) {
-	began := time.Now()
-	old := b.seen.Load()
+// after is the picture that follows an old one.
+func (b *agentBook) after(ctx context.Context, old *agentPicture) (*agentPicture, error) {
 	if old == nil {
 		old = &agentPicture{owners: map[catalog.Owner]*agentPack{}, ids: map[int64]*agentPack{}}
 	}
 	version, err := b.store.CatalogVersion(ctx)
+	if err != nil || version == old.version {
+		return old, err
+	}
+	held, version, err := b.store.AgentHoldings(ctx, old.version)
 	if err != nil {
 		return nil, err
 	}
-	next := old
-	if version != old.version {
-		held, version, err := b.store.AgentHoldings(ctx, old.version)
-		if err != nil {
-			return nil, err
-		}
-		next = &agentPicture{version: version, owners: maps.Clone(old.owners), ids: maps.Clone(old.ids)}
-		for _, h := range held {
-			next.enter(h)
-		}
+	next := &agentPicture{version: version, owners: maps.Clone(old.owners), ids: maps.Clone(old.ids)}
+	for _, h := range held {
+		next.enter(h)
 	}
-	b.seen.Store(next)
-	b.until.Store(began.Add(freshFor).UnixNano())
 	return next, nil
 }
 

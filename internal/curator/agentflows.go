@@ -127,10 +127,10 @@ func (a *Agents) SetOverride(ctx context.Context, who a2e.Caller, id, principal 
 	if err != nil {
 		return nil, err
 	}
-	r, err = a.change(ctx, r, match, func(r *catalog.AgentRecord) bool {
+	r, err = a.change(ctx, r, match, func(r *catalog.AgentRecord, _ *[]string) (bool, error) {
 		same := r.Allowed == nil && allowed == nil || r.Allowed != nil && allowed != nil && slices.Equal(*r.Allowed, *allowed)
 		r.Allowed = allowed
-		return !same
+		return !same, nil
 	})
 	if err != nil {
 		return nil, err
@@ -185,7 +185,8 @@ func (a *Agents) settable(tool string, allowed *[]string) (*[]string, error) {
 }
 
 // change writes an agent and has everybody see it.
-func (a *Agents) change(ctx context.Context, r catalog.AgentRecord, match int64, f func(*catalog.AgentRecord) bool) (catalog.AgentRecord, error) {
+func (a *Agents) change(ctx context.Context, r catalog.AgentRecord, match int64,
+	f func(r *catalog.AgentRecord, inherited *[]string) (changed bool, err error)) (catalog.AgentRecord, error) {
 	kept, err := a.store.ChangeAgent(ctx, r.ID, match, f)
 	if err != nil {
 		return kept, a.explain(err, r.Name)
@@ -200,19 +201,18 @@ func (a *Agents) flow(ctx context.Context, who a2e.Caller, id, match int64, f fu
 	if err != nil {
 		return nil, err
 	}
-	inherited, err := a.inherited(ctx, r.Principal)
-	if err != nil {
-		return nil, err
-	}
-	r, err = a.change(ctx, r, match, func(r *catalog.AgentRecord) bool {
+	r, err = a.change(ctx, r, match, func(r *catalog.AgentRecord, inherited *[]string) (bool, error) {
 		tools := maps.Clone(r.Tools)
 		list := entries(cmp.Or(r.Allowed, inherited))
 		next := f(r, slices.Clone(list))
-		if slices.Equal(next, list) {
-			return !maps.Equal(tools, r.Tools)
+		switch {
+		case slices.Equal(next, list):
+			return !maps.Equal(tools, r.Tools), nil
+		case len(next) > catalog.MaxAllowed:
+			return false, refuse(catalog.ValidationError, "%s: there are %d names already.", catalog.SettingAllowed, catalog.MaxAllowed)
 		}
 		r.Allowed = &next
-		return true
+		return true, nil
 	})
 	if err != nil {
 		return nil, err
@@ -227,11 +227,6 @@ func (a *Agents) SkillOn(ctx context.Context, who a2e.Caller, id, match int64, s
 		return nil, refuse(catalog.ValidationError, "%v.", err)
 	}
 	slug = (*checked)[0]
-	if r, _, err := a.readable(ctx, who, id); err == nil {
-		if o, err := a.override(ctx, r, catalog.SkillToolName); err == nil && len(entries(o.Allowed)) >= catalog.MaxAllowed {
-			return nil, refuse(catalog.ValidationError, "%s: there are %d names already.", catalog.SettingAllowed, catalog.MaxAllowed)
-		}
-	}
 	return a.flow(ctx, who, id, match, func(r *catalog.AgentRecord, list []string) []string {
 		toggle(r, catalog.SkillToolName, true)
 		if slices.Contains(list, slug) {

@@ -23,7 +23,8 @@ type AgentStore interface {
 	Agent(ctx context.Context, id int64) (catalog.AgentRecord, error)
 	// AddAgent fails with [catalog.ErrFull] and [catalog.ErrTaken], the others with [catalog.ErrNone] and [catalog.ErrStale].
 	AddAgent(ctx context.Context, by catalog.Owner, r catalog.AgentRecord, most int) (catalog.AgentRecord, error)
-	ChangeAgent(ctx context.Context, id, match int64, change func(*catalog.AgentRecord) (changed bool)) (catalog.AgentRecord, error)
+	// ChangeAgent tells change what the agent inherits where it has no list of its own; an error of change is the answer.
+	ChangeAgent(ctx context.Context, id, match int64, change func(r *catalog.AgentRecord, inherited *[]string) (changed bool, err error)) (catalog.AgentRecord, error)
 	// DropAgent fails with [catalog.ErrInUse], too.
 	DropAgent(ctx context.Context, id, match int64, owner catalog.Owner) error
 	SetAgentDefault(ctx context.Context, principal, match int64, allowed *[]string) (int64, error)
@@ -43,7 +44,7 @@ const (
 type Agents struct {
 	store AgentStore
 	tools func() []catalog.ToolInfo
-	book  agentBook
+	book  *agentBook
 }
 
 var (
@@ -56,7 +57,7 @@ func NewAgents(store AgentStore, tools func() []catalog.ToolInfo) *Agents {
 	if tools == nil {
 		tools = func() []catalog.ToolInfo { return nil }
 	}
-	return &Agents{store: store, tools: tools, book: agentBook{store: store}}
+	return &Agents{store: store, tools: tools, book: newAgentBook(store)}
 }
 
 // Gate implements [Gate].
@@ -76,6 +77,21 @@ func (a *Agents) Gate(ctx context.Context, who a2e.Caller) (func(name string) bo
 		return func(string) bool { return false }, nil
 	}
 	return func(name string) bool { return s.allowed[catalog.Fold(name)] }, nil
+}
+
+// Group implements [Gate].
+func (a *Agents) Group(ctx context.Context, who a2e.Caller) (string, error) {
+	if who.Agent == "" {
+		return "", nil
+	}
+	seen, err := a.book.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, pack := seen.speaker(who); pack != nil && pack.Owner.Kind == catalog.KindGroup {
+		return pack.Owner.Name, nil
+	}
+	return "", nil
 }
 
 // Version implements [Gate].

@@ -3,8 +3,11 @@ package curator
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -347,6 +350,36 @@ func TestOverridesSayWhereTheyComeFrom(t *testing.T) {
 	refused(t, second(a.agents.SetOverride(ctx, alice, bot.ID, 0, "library", catalog.AnyRevision, &[]string{"a"})), catalog.ValidationError)
 	refused(t, second(a.agents.SetOverride(ctx, alice, bot.ID, 0, "nothing", catalog.AnyRevision, nil)), catalog.ToolNotFound)
 	refused(t, second(a.agents.Override(ctx, alice, bot.ID, 0, "nothing")), catalog.ToolNotFound)
+}
+
+// A list is as long as one may be and no longer, whoever adds to it at the same time: one that is longer could not be read.
+func TestFlowsKeepTheBound(t *testing.T) {
+	a := newAgency(t, false)
+	bot := a.agent(t, alice, 0, "bot")
+	full := make([]string, catalog.MaxAllowed-1)
+	for i := range full {
+		full[i] = fmt.Sprint("s", i)
+	}
+	a.allow(t, alice, bot.ID, full...)
+	var all sync.WaitGroup
+	var added atomic.Int64
+	for i := range 8 {
+		all.Go(func() {
+			_, err := a.agents.SkillOn(context.Background(), alice, bot.ID, catalog.AnyRevision, fmt.Sprint("more", i))
+			if err == nil {
+				added.Add(1)
+			} else if !errors.Is(err, &catalog.Error{Code: catalog.ValidationError}) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := len(strings.Fields(a.allowed(t, alice, bot.ID))); got != catalog.MaxAllowed || added.Load() != 1 {
+		t.Errorf("%d names, %d were added", got, added.Load())
+	}
+	if _, err := a.agents.SkillOn(t.Context(), alice, bot.ID, catalog.AnyRevision, "s0"); err != nil {
+		t.Errorf("one that is there already: %v", err)
+	}
 }
 
 // Concurrent flows lose nothing, and what another process writes is seen.

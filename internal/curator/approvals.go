@@ -95,7 +95,7 @@ func (a *Approvals) ask(ctx context.Context, who a2e.Caller, r request) (*catalo
 		Arguments: arguments, State: pending, Created: now, Expires: now.Add(a.opt.Expire),
 	}, digest[:], mostPending)
 	if errors.Is(err, catalog.ErrFull) {
-		return nil, refuse(catalog.LimitReached, "%d requests wait for a decision already: somebody who controls the principal has to decide first.", mostPending)
+		return nil, refuse(catalog.LimitReached, "%d requests wait for a decision already, or as many bytes as may wait: somebody who controls the principal has to decide first.", mostPending)
 	}
 	if err != nil {
 		return nil, err

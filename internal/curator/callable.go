@@ -16,7 +16,7 @@ func (c *Curator) Callable(ctx context.Context, who a2e.Caller) ([]catalog.Entry
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.View(ctx, who)
+	v, _, err := c.look(ctx, who)
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +30,8 @@ func (c *Curator) Callable(ctx context.Context, who a2e.Caller) ([]catalog.Entry
 		}
 	}
 	for _, e := range hosted { // like the executor: a name of the shelf's is not a plugin's
-		if !names[e.Definition.Name] {
-			names[e.Definition.Name] = true
+		if name := e.Definition.Name; !names[name] && (own(name) || v.allows == nil || v.allows(name)) {
+			names[name] = true
 			entries = append(entries, e)
 		}
 	}
@@ -77,8 +77,8 @@ func (c *Curator) reserved(ctx context.Context, who a2e.Caller, name string) (bo
 	if c.shipped.Lookup(name) != nil {
 		return true, nil
 	}
-	for _, own := range []string{catalog.SkillToolName, manageTool, catalogTool} {
-		if name == skills.Fold(own) {
+	for _, taken := range []string{catalog.SkillToolName, manageTool, catalogTool} {
+		if name == skills.Fold(taken) {
 			return true, nil
 		}
 	}

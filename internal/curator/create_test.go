@@ -20,6 +20,8 @@ func filled(n int, content string) map[string]string {
 
 // Each rule, at its border and beyond it.
 func TestWhatACustomSkillMayBe(t *testing.T) {
+	r := newRig(t)
+	r.Plugins = []a2e.Plugin{hosts{"their_tool"}}
 	long := func(n int) string { return strings.Repeat("é", n) }
 	for name, tt := range map[string]struct {
 		change func(*catalog.Draft)
@@ -64,14 +66,18 @@ func TestWhatACustomSkillMayBe(t *testing.T) {
 		"a path of more bytes than there": {func(d *catalog.Draft) { *d = withFiles(*d, strings.Repeat("p", 600), "") }, catalog.SkillInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
-			r.Plugins = []a2e.Plugin{hosts{"their_tool"}}
 			d := draft("notes")
 			tt.change(&d)
 			s, err := r.Create(t.Context(), alice, 0, d)
 			refused(t, err, tt.want)
 			if (s == nil) != (tt.want != "") {
 				t.Errorf("%+v", s)
+			}
+			if s == nil {
+				return
+			}
+			if _, err := r.Delete(t.Context(), alice, 0, s.Name, s.Revision); err != nil {
+				t.Error(err)
 			}
 		})
 	}
@@ -118,11 +124,13 @@ func (hosts) ExecuteSkill(context.Context, a2e.Caller, a2e.Execution) (*a2e.Resu
 
 func TestUnsafePathsAreRefused(t *testing.T) {
 	r := newRig(t)
-	for _, path := range []string{"", "/a", "a/", "a//b", "./a", "a/..", "../a", "..", ".", `a\b`, "a\x00b", "a\nb", "a\x7f", "a/./b", "\xff"} {
+	for _, path := range []string{"", "/a", "a/", "a//b", "./a", "a/..", "../a", "..", ".", `a\b`, "a\x00b", "a\nb", "a\x7f", "a/./b", "\xff",
+		strings.Repeat("a", mostPart+1), strings.Repeat("a/", mostPath/2) + "b", strings.Repeat("a/", 95_000) + "b", // deep ones would take minutes
+	} {
 		_, err := r.Create(t.Context(), alice, 0, withFiles(draft("notes"), path, "x"))
 		refused(t, err, catalog.ValidationError)
 	}
-	for i, path := range []string{"a", "a b", "a/b/c.md", "...", ".hidden", "ü/技能.md", "a:b"} {
+	for i, path := range []string{"a", "a b", "a/b/c.md", "...", ".hidden", "ü/技能.md", "a:b", strings.Repeat("a", mostPart)} {
 		r.create(t, alice, 0, withFiles(draft(fmt.Sprintf("notes-%d", i)), path, "x"))
 	}
 }

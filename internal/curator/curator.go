@@ -2,6 +2,7 @@ package curator
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -64,6 +65,9 @@ type Store interface {
 type Gate interface {
 	// Gate returns what says whether a caller's agent may use the skill of a name; nil: no allowlist applies.
 	Gate(ctx context.Context, who a2e.Caller) (func(name string) bool, error)
+	// Group returns the group whose agent a caller speaks as: it sees what the group sees, whoever signed in. "" where it is no
+	// group's.
+	Group(ctx context.Context, who a2e.Caller) (string, error)
 	// Version changes whenever an answer may have.
 	Version() uint64
 }
@@ -74,6 +78,7 @@ type Config struct {
 	Store   Store
 	Tools   skills.Toolbox // nil: the host has none
 	Code    []string       // principals whose skills may carry code: alice, group:team, *; none: nobody's
+	Log     *slog.Logger   // nil: none
 }
 
 // Curator is the catalog of a host. It is safe for concurrent use once its fields are set.
@@ -85,8 +90,9 @@ type Curator struct {
 	store   Store
 	tools   skills.Toolbox
 	code    []string
+	log     *slog.Logger
 
-	roster  roster
+	roster  *roster
 	shelf   cache
 	glances cache
 	room    int64 // of what one list tells of custom skills, in bytes
@@ -102,9 +108,12 @@ func New(c Config) *Curator {
 	if c.Tools == nil {
 		c.Tools = skills.NoTools
 	}
-	cur := &Curator{shipped: c.Shipped, store: c.Store, tools: c.Tools, code: c.Code, room: mostListed}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	cur := &Curator{shipped: c.Shipped, store: c.Store, tools: c.Tools, code: c.Code, log: c.Log, room: mostListed}
 	cur.shelf.most, cur.glances.most = cacheBytes, glanceBytes
-	cur.roster = roster{records: c.Store, forget: cur.forget}
+	cur.roster = newRoster(c.Store, cur.forget)
 	return cur
 }
 

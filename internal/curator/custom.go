@@ -130,7 +130,10 @@ func (c *Curator) present(ctx context.Context, o catalog.Owner, r catalog.Record
 	e := c.read(o, r)
 	s := e.part.Skill()
 	if !e.part.Alone() {
-		s = e.part.Compose(c.tools, c.finder(ctx, c.known(ctx, r.Principal)))
+		others := finder{c, ctx, c.known(ctx, r.Principal), nil}
+		if whole := e.part.Compose(c.tools, others.find); others.err == nil {
+			s = whole
+		}
 	}
 	return catalog.CustomSkill{
 		ID: r.ID, Principal: r.Principal, Name: r.Name, Description: r.Content.Description, License: r.Content.License,

@@ -44,7 +44,12 @@ func (c *Curator) glance(ctx context.Context, p *pack, s *slot) (*glance, error)
 	if e == nil {
 		return done, err
 	}
-	return c.keepGlance(s, e, now, e.part.Compose(c.tools, c.finder(ctx, p))), nil
+	others := finder{c, ctx, p, nil}
+	skill := e.part.Compose(c.tools, others.find)
+	if others.err != nil {
+		return nil, others.err
+	}
+	return c.keepGlance(s, e, now, skill), nil
 }
 
 // peek reads a slot for a glance, one reader at a time. The glance is done unless the skill needs others.

@@ -103,6 +103,50 @@ func TestTheGatesOfTheSkillTool(t *testing.T) {
 	}
 }
 
+// Who signed in makes no difference to what a group's agent sees: what the group has, and never what the person has, under
+// whatever name, at every place.
+func TestAGroupsAgentSeesWhatTheGroupHas(t *testing.T) {
+	a := newAgency(t, false)
+	group := a.group(t, admin)
+	a.create(t, admin, group, draft("ours"))
+	theirs := a.agent(t, admin, group, "team-bot")
+	a.allow(t, admin, theirs.ID, "ours", "private", "word-count")
+	body := draft("ours")
+	body.Body = ptr("the member's\n")
+	a.create(t, member, 0, body) // which would come first
+	a.create(t, member, 0, draft("private"))
+	bot := as(member, "team-bot")
+	if got := a.read(t, bot, `{"name":"ours"}`); got != "# ours\n" {
+		t.Errorf("got %q", got)
+	}
+	if got := a.read(t, bot, `{"name":"private"}`); got != "unknown_skill: Skill 'private' is not currently available on disk." {
+		t.Errorf("got %q", got)
+	}
+	v := a.see(t, bot)
+	if s, _ := v.Find("private"); s != nil {
+		t.Error("it can be called")
+	}
+	if s, _ := v.Find("word-count"); s == nil || !v.Allows(s) {
+		t.Error("what is shipped can't be called")
+	}
+	if s, _ := v.Find("ours"); s == nil || s.Owner == nil || !s.Owner.Group {
+		t.Errorf("the member's comes first: %+v", s)
+	}
+	for _, principal := range []int64{0, a.number(t, member)} {
+		refused(t, second(a.Show(t.Context(), bot, principal, "private")), catalog.SkillNotFound)
+		if all, err := a.List(t.Context(), bot, principal); err != nil || len(all) != 0 {
+			t.Errorf("of %d: %v, %v", principal, all, err)
+		}
+		refused(t, second(a.Skill(t.Context(), bot, "private", principal)), catalog.SkillNotFound)
+	}
+	if s, err := a.Show(t.Context(), bot, group, "ours"); err != nil || s.Principal != group {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	if got := a.read(t, as(member, "own-bot"), `{"name":"private"}`); got != "# private\n" {
+		t.Errorf("one that is nobody's agent: %q", got)
+	}
+}
+
 // What is over the cap is in the listing and is not read.
 func TestTheSkillToolIsCapped(t *testing.T) {
 	a := newAgency(t, false)
@@ -178,7 +222,7 @@ func TestTheListingIsBounded(t *testing.T) {
 	if got := a.offered(t, alice)["skill"]; !strings.HasSuffix(got, "\n(and 7 more: skill-catalog lists them)") || len(got) > 32<<10 {
 		t.Errorf("%d bytes: ...%s", len(got), got[len(got)-200:])
 	}
-	for i := range 2 * mostListings {
+	for i := range mostListings + 5 {
 		a.offered(t, a2e.Caller{Principal: fmt.Sprint("p", i)})
 	}
 	if len(a.hosted.listings) > mostListings {

@@ -38,15 +38,21 @@ func writes(role string) bool { return role == roleAdmin || role == roleOwner }
 // readable returns the principal of a number, the caller's own for 0, if the caller can see it. [catalog.ErrNone] if it
 // can't, or if there is none.
 func (c *Curator) readable(ctx context.Context, who a2e.Caller, principal int64) (owned, error) {
+	o, id := self(who), principal
+	var err error
 	if principal <= 0 {
-		id, err := c.store.PrincipalID(ctx, self(who))
-		return owned{id, self(who)}, err
-	}
-	o, err := c.store.Principal(ctx, principal)
-	if err == nil && role(who, o) == "" {
+		id, err = c.store.PrincipalID(ctx, o)
+	} else if o, err = c.store.Principal(ctx, principal); err == nil && role(who, o) == "" {
 		err = catalog.ErrNone
 	}
-	return owned{principal, o}, err
+	if err != nil {
+		return owned{id, o}, err
+	}
+	group, err := c.group(ctx, who)
+	if err == nil && group != "" && o != (catalog.Owner{Kind: catalog.KindGroup, Name: group}) {
+		err = catalog.ErrNone
+	}
+	return owned{id, o}, err
 }
 
 // writable returns the same if the caller may write there. It fails with Forbidden where the caller may not, and where there

@@ -32,22 +32,12 @@ func (c *Curator) Version() uint64 {
 // narrowed is the shelf as a caller sees it, of one principal alone unless principal is 0. What its agent may not use it does not
 // read either.
 func (c *Curator) narrowed(ctx context.Context, who a2e.Caller, principal int64) (*view, error) {
-	seen, err := c.roster.look(ctx)
-	if err != nil {
-		return nil, err
+	v, seen, err := c.look(ctx, who)
+	if err != nil || principal <= 0 {
+		return v, err
 	}
-	v := &view{Curator: c}
-	if c.Gate != nil {
-		if v.allows, err = c.Gate.Gate(ctx, who); err != nil {
-			return nil, err
-		}
-	}
-	switch p := seen.ids[principal]; {
-	case principal <= 0:
-		v.packs = seen.of(who)
-	case p != nil && role(who, p.owner) != "":
-		v.packs = []*pack{p}
-	}
+	only := seen.ids[principal]
+	v.packs = slices.DeleteFunc(v.packs, func(p *pack) bool { return p != only })
 	return v, nil
 }
 

@@ -183,6 +183,8 @@ func (g gate) Gate(_ context.Context, who a2e.Caller) (func(string) bool, error)
 	return func(name string) bool { return slices.Contains(allowed, name) }, nil
 }
 
+func (gate) Group(context.Context, a2e.Caller) (string, error) { return "", nil }
+
 func (gate) Version() uint64 { return 7 }
 
 // What can be called is published, visible and allowed; skills that run in this process are there too.
@@ -190,9 +192,9 @@ func TestCallable(t *testing.T) {
 	r := newRig(t, "*")
 	r.ship("archived", "status: Archived\n")
 	r.put(t, "broken/SKILL.md", "nothing")
-	r.Plugins = []a2e.Plugin{hosts{"skill", "skill-catalog"}}
+	r.Plugins = []a2e.Plugin{hosts{"skill", "skill-catalog"}, hosts{"greet", "wave"}}
 	before := r.Version()
-	r.Gate = gate{"reviewer": {"notes", "word-count", "his", "archived"}, "idle": {}}
+	r.Gate = gate{"reviewer": {"notes", "word-count", "his", "archived", "greet"}, "idle": {}}
 	if r.Version() != before+7 {
 		t.Errorf("version %d after %d", r.Version(), before)
 	}
@@ -200,7 +202,8 @@ func TestCallable(t *testing.T) {
 	r.create(t, bob, 0, draft("his"))
 	hosted := []string{"skill", "skill-catalog"}
 	for agent, want := range map[string][]string{
-		"": {"notes", "time-arithmetic", "word-count"}, "unknown": {"notes", "time-arithmetic", "word-count"}, "reviewer": {"notes", "word-count"}, "idle": {},
+		"":        {"notes", "time-arithmetic", "word-count", "greet", "wave"},
+		"unknown": {"notes", "time-arithmetic", "word-count", "greet", "wave"}, "reviewer": {"notes", "word-count", "greet"}, "idle": {},
 	} {
 		who := alice
 		who.Agent = agent
@@ -216,7 +219,7 @@ func TestCallable(t *testing.T) {
 			t.Errorf("%q: not by name", agent)
 		}
 		for name, e := range got {
-			if e.Hosted != slices.Contains(hosted, name) || e.Shared != (name != "notes") || e.ReadOnly != (name == "time-arithmetic") && !e.Hosted {
+			if e.Hosted != (slices.Contains(hosted, name) || name == "greet" || name == "wave") || e.Shared != (name != "notes") || e.ReadOnly != (name == "time-arithmetic") && !e.Hosted {
 				t.Errorf("%q: %+v", name, e)
 			}
 		}

@@ -3,24 +3,21 @@ package curator
 import (
 	"context"
 	"maps"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/hotcell/hotcell/internal/catalog"
 )
 
-// freshFor is how old the picture of the store may get: what another process wrote is seen after that.
-const freshFor = 500 * time.Millisecond
-
 // roster knows which principals have which custom skills.
 type roster struct {
+	sight[picture]
 	records Records
 	forget  func(*slot) // is told of those that are in no picture any more
+}
 
-	mu    sync.Mutex // held while looking
-	seen  atomic.Pointer[picture]
-	until atomic.Int64 // unix nanoseconds until which seen is fresh
+func newRoster(records Records, forget func(*slot)) *roster {
+	r := &roster{records: records, forget: forget}
+	r.update = r.after
+	return r
 }
 
 // picture is the roster at one version. It never changes.
@@ -30,60 +27,23 @@ type picture struct {
 	ids     map[int64]*pack
 }
 
-// look returns a picture that is fresh enough. While one caller looks, the others go on with what is known.
-func (r *roster) look(ctx context.Context) (*picture, error) {
-	p := r.seen.Load()
-	if p != nil && (time.Now().UnixNano() < r.until.Load() || !r.mu.TryLock()) {
-		return p, nil
-	}
-	if p == nil {
-		r.mu.Lock()
-	}
-	defer r.mu.Unlock()
-	if p = r.seen.Load(); p != nil && time.Now().UnixNano() < r.until.Load() {
-		return p, nil
-	}
-	return r.update(ctx)
-}
-
-// again has everybody see what was just written.
-func (r *roster) again(ctx context.Context) {
-	ctx, cancel := brief(ctx)
-	defer cancel()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, err := r.update(ctx); err != nil {
-		r.until.Store(0) // the next one who looks finds out
-	}
-}
-
-// update takes over what has changed. The caller holds mu.
-func (r *roster) update(ctx context.Context) (*picture, error) {
-	began := time.Now()
-	old := r.seen.Load()
+// after is the picture that follows an old one.
+func (r *roster) after(ctx context.Context, old *picture) (*picture, error) {
 	if old == nil {
-		old = &picture{}
+		old = &picture{owners: map[catalog.Owner]*pack{}, ids: map[int64]*pack{}}
 	}
 	version, err := r.records.CatalogVersion(ctx)
+	if err != nil || version == old.version {
+		return old, err
+	}
+	held, version, err := r.records.Holdings(ctx, old.version)
 	if err != nil {
 		return nil, err
 	}
-	next := old
-	if version != old.version {
-		held, version, err := r.records.Holdings(ctx, old.version)
-		if err != nil {
-			return nil, err
-		}
-		next = &picture{version: version, owners: maps.Clone(old.owners), ids: maps.Clone(old.ids)}
-		if next.owners == nil {
-			next.owners, next.ids = map[catalog.Owner]*pack{}, map[int64]*pack{}
-		}
-		for _, h := range held {
-			next.enter(h, r.forget)
-		}
+	next := &picture{version: version, owners: maps.Clone(old.owners), ids: maps.Clone(old.ids)}
+	for _, h := range held {
+		next.enter(h, r.forget)
 	}
-	r.seen.Store(next)
-	r.until.Store(began.Add(freshFor).UnixNano())
 	return next, nil
 }
 

@@ -2,9 +2,11 @@ package curator
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/skills"
+	"github.com/hotcell/hotcell/internal/store"
 )
 
 var inBoth = a2e.Caller{Principal: "zoe", Groups: map[string]string{"beta": "owner", "alpha": "owner"}}
@@ -301,7 +304,7 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 	}
 	for i, at := range []*rig{r, other} {
 		writers.Go(func() {
-			for n := range 25 {
+			for n := range 10 {
 				body := strings.Repeat("x", n+1)
 				_, err := at.Update(context.Background(), alice, 0, []string{"a", "b"}[i], catalog.AnyRevision, withFiles(catalog.Draft{Body: &body},
 					"x.md", body, "skill.yaml", "includes: [word-count]\nwrites: true\n"))
@@ -314,7 +317,47 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 	writers.Wait()
 	close(done)
 	readers.Wait()
-	if s, _ := r.see(t, alice).Find("a"); len(s.Instructions) != 25 {
+	if s, _ := r.see(t, alice).Find("a"); len(s.Instructions) != 10 {
 		t.Errorf("%q", s.Instructions)
+	}
+}
+
+// moody is a store of which one skill can't be read now.
+type moody struct {
+	*store.Store
+	away atomic.Pointer[string]
+}
+
+func (m *moody) CustomSkill(ctx context.Context, principal int64, name string) (catalog.Record, error) {
+	if away := m.away.Load(); away != nil && *away == name {
+		return catalog.Record{}, errors.New("disk 7 of rack 3 is on fire")
+	}
+	return m.Store.CustomSkill(ctx, principal, name)
+}
+
+// What can't be read for a moment is told as that, without the store's own words, and is there again when it can be read.
+func TestAMomentOfTroubleIsNotRemembered(t *testing.T) {
+	r := newRig(t, "alice")
+	r.create(t, alice, 0, draft("base"))
+	r.create(t, alice, 0, withFiles(draft("whole"), "skill.yaml", "includes: [base]\n"))
+	disk := &moody{Store: r.store}
+	c := New(Config{Shipped: r.lib, Store: disk, Code: r.code})
+	for _, away := range []string{"base", "whole"} {
+		disk.away.Store(&away)
+		v, err := c.View(t.Context(), alice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, _ := v.Find("whole"); s == nil || s.Status != skills.Blocked || strings.Contains(s.BlockedWhy, "rack 3") {
+			t.Errorf("without %s: %+v", away, s)
+		}
+		if _, err := c.Skills(t.Context(), alice, 0); err == nil {
+			t.Errorf("without %s: a list that lies", away)
+		}
+		disk.away.Store(nil)
+		if s, _ := v.Find("whole"); s == nil || s.Status != skills.Published || len(s.Findings) != 0 {
+			t.Errorf("after that: %+v", s)
+		}
+		c = New(Config{Shipped: r.lib, Store: disk, Code: r.code})
 	}
 }

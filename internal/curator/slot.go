@@ -134,7 +134,10 @@ func (c *Curator) make(ctx context.Context, p *pack, s *slot) (*made, error) {
 	}
 	m := &made{entry: e, skill: e.part.Skill(), shipped: shipped, tools: tools, pack: p.version}
 	if !e.part.Alone() {
-		m.skill = e.part.Compose(c.tools, c.finder(ctx, p))
+		others := finder{c, ctx, p, nil}
+		if m.skill = e.part.Compose(c.tools, others.find); others.err != nil {
+			return nil, others.err // what it is is not known now, and nothing else is to be remembered
+		}
 	}
 	if old != nil && old.entry == e && reflect.DeepEqual(old.skill, m.skill) {
 		m.skill = old.skill
@@ -147,17 +150,29 @@ func (c *Curator) make(ctx context.Context, p *pack, s *slot) (*made, error) {
 	return m, nil
 }
 
-// finder finds what a principal's skills may include or use: what is shipped, and then the principal's own.
-func (c *Curator) finder(ctx context.Context, p *pack) func(name string) *skills.Part {
-	return func(name string) *skills.Part {
-		if s := c.shipped.Lookup(name); s != nil {
-			return skills.WholePart(s)
-		}
-		if s := p.slot(name); s != nil {
-			if e, err := c.load(ctx, p, s); e != nil && err == nil {
-				return e.part
-			}
-		}
+// finder finds what a principal's skills may include or use: what is shipped, and then the principal's own. It lives as long as
+// one skill is composed.
+type finder struct {
+	*Curator
+	ctx  context.Context
+	pack *pack
+	err  error // why something is not known
+}
+
+func (f *finder) find(name string) *skills.Part {
+	if s := f.shipped.Lookup(name); s != nil {
+		return skills.WholePart(s)
+	}
+	s := f.pack.slot(name)
+	if s == nil {
 		return nil
 	}
+	e, err := f.load(f.ctx, f.pack, s)
+	if err != nil {
+		f.err = err
+	}
+	if e == nil {
+		return nil
+	}
+	return e.part
 }

@@ -344,7 +344,7 @@ func seldom(t *testing.T, checks string) {
 // Whatever tenants do, none reads, writes or learns of what is another's.
 func TestTenantsAreApart(t *testing.T) {
 	w := newTenants(t)
-	seldom(t, "40") // each writes a database
+	seldom(t, "20") // each writes a database
 	rapid.Check(t, func(t *rapid.T) {
 		w.empty(t)
 		t.Repeat(map[string]func(*rapid.T){

@@ -12,22 +12,51 @@ import (
 
 // View implements [skills.Shelf].
 func (c *Curator) View(ctx context.Context, who a2e.Caller) (skills.View, error) {
-	seen, err := c.roster.look(ctx)
+	v, _, err := c.look(ctx, who)
 	if err != nil {
 		return nil, err
-	}
-	v := &view{Curator: c, packs: seen.of(who)}
-	if c.Gate != nil {
-		if v.allows, err = c.Gate.Gate(ctx, who); err != nil {
-			return nil, err
-		}
 	}
 	return v, nil
 }
 
-// of returns what a caller sees: its own, and then what its groups have, in the order of their names.
-func (p *picture) of(who a2e.Caller) []*pack {
+// look is the shelf as a caller sees it, and the picture that it is taken from.
+func (c *Curator) look(ctx context.Context, who a2e.Caller) (*view, *picture, error) {
+	seen, err := c.roster.look(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := &view{Curator: c}
+	if c.Gate != nil {
+		if v.allows, err = c.Gate.Gate(ctx, who); err != nil {
+			return nil, nil, err
+		}
+	}
+	group, err := c.group(ctx, who)
+	if err != nil {
+		return nil, nil, err
+	}
+	v.packs = seen.of(who, group)
+	return v, seen, nil
+}
+
+// group is the group whose agent a caller speaks as, "" where it is none's.
+func (c *Curator) group(ctx context.Context, who a2e.Caller) (string, error) {
+	if c.Gate == nil || who.Agent == "" {
+		return "", nil
+	}
+	return c.Gate.Group(ctx, who)
+}
+
+// of returns what a caller sees: its own, and then what its groups have, in the order of their names. Who speaks for a group's
+// agent sees what that group has.
+func (p *picture) of(who a2e.Caller, agentOf string) []*pack {
 	if len(p.owners) == 0 {
+		return nil
+	}
+	if agentOf != "" {
+		if have := p.owners[catalog.Owner{Kind: catalog.KindGroup, Name: agentOf}]; have != nil {
+			return []*pack{have}
+		}
 		return nil
 	}
 	var packs []*pack
@@ -55,18 +84,30 @@ type view struct {
 	allows func(name string) bool
 }
 
-// Allows implements [skills.View].
-func (v *view) Allows(s *skills.Skill) bool { return v.allows == nil || v.allows(s.Name) }
+// Allows implements [skills.View]. The catalog's own skills are no matter of lists: an agent has them switched on or off.
+func (v *view) Allows(s *skills.Skill) bool {
+	return v.allows == nil || v.allows(s.Name) || s.Source == skills.SourceHosted && own(s.Name)
+}
+
+// own reports whether a name is one of the catalog's own skills.
+func own(name string) bool {
+	return name == catalog.SkillToolName || name == manageTool || name == catalogTool
+}
 
 // Find implements [skills.Catalog].
 func (v *view) Find(name string) (skill *skills.Skill, suggestion string) {
-	if s := v.shipped.Lookup(name); s != nil {
-		return s, ""
-	}
-	if s := v.own(name); s != nil {
+	if s := v.Lookup(name); s != nil {
 		return s, ""
 	}
 	return v.shipped.Find(name)
+}
+
+// Lookup is Find without a suggestion.
+func (v *view) Lookup(name string) *skills.Skill {
+	if s := v.shipped.Lookup(name); s != nil {
+		return s
+	}
+	return v.own(name)
 }
 
 // own finds a custom skill.
@@ -113,16 +154,18 @@ func (v *view) skill(ctx context.Context, at place) *skills.Skill {
 	m, err := v.make(ctx, at.pack, at.slot)
 	switch {
 	case err != nil:
-		return unread(at, err)
+		return v.unread(at, err)
 	case m == nil:
 		return nil
 	}
 	return m.skill
 }
 
-func unread(at place, err error) *skills.Skill {
+// unread is what stands for a skill that can't be read. Why is the log's business.
+func (v *view) unread(at place, err error) *skills.Skill {
+	v.log.Error("a custom skill can't be read", "skill", at.label.Name, "principal", at.id, "error", err)
 	return &skills.Skill{
-		Name: at.label.Name, Source: skills.SourceUser, Status: skills.Blocked, BlockedWhy: "it can't be read from the store now: " + err.Error(),
+		Name: at.label.Name, Source: skills.SourceUser, Status: skills.Blocked, BlockedWhy: "it can't be read from the store now: hotcell's log says why",
 	}
 }
 
@@ -136,7 +179,7 @@ func (v *view) List() []*skills.Skill {
 	defer cancel()
 	_ = v.listed(ctx, v.places(), func(at place, g *glance, err error) error { // which never fails
 		if err != nil {
-			all = append(all, unread(at, err))
+			all = append(all, v.unread(at, err))
 			return nil
 		}
 		all = append(all, g.skill)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -32,14 +33,14 @@ type Catalog struct {
 // openCatalog wires the catalog over what the library has and what the store keeps.
 func openCatalog(cfg *config.Config, o Options, lib *skills.Library, box *tools.Box, journal *store.Store) *Catalog {
 	agents := curator.NewAgents(journal, box.Offer)
-	c := curator.New(curator.Config{Shipped: lib, Store: journal, Tools: box, Code: cfg.Policy.Custom.Code})
+	c := curator.New(curator.Config{Shipped: lib, Store: journal, Tools: box, Code: cfg.Policy.Custom.Code, Log: o.Log})
 	approvals := curator.NewApprovals(curator.ApprovalOptions{
 		Store: journal, Custom: c.Custom(), Expire: time.Duration(cfg.Approvals.Expire), Delete: cfg.Approvals.Delete, Log: o.Log,
 	})
 	own := curator.NewHosted(curator.HostedOptions{Reader: c, Custom: c.Custom(), Agents: agents, Approvals: approvals})
 	c.Gate, c.Plugins = agents, []a2e.Plugin{own}
 	for _, p := range o.Plugins {
-		c.Plugins = append(c.Plugins, &guarded{p, o.Log})
+		c.Plugins = append(c.Plugins, guard(p, o.Log))
 	}
 	return &Catalog{
 		Reader: c, Custom: c.Custom(), Agents: agents, Approvals: approvals,
@@ -47,24 +48,60 @@ func openCatalog(cfg *config.Config, o Options, lib *skills.Library, box *tools.
 	}
 }
 
+// How long somebody else's plugin may take to list its skills, and how many lists may be under way. As with the supervisor.
+const (
+	listLimit = 5 * time.Second
+	mostLists = 256
+)
+
 // guarded is a plugin of somebody else's whose faults cost its own skills and no others.
 type guarded struct {
 	a2e.Plugin
-	log *slog.Logger
+	log   *slog.Logger
+	limit time.Duration
+	room  chan struct{} // holds one for each list that is under way
 }
 
-// ListSkills implements [a2e.Plugin]: nothing where the plugin fails.
-func (g *guarded) ListSkills(ctx context.Context, who a2e.Caller) (defs []a2e.Definition, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("it panicked: %v\n%s", r, debug.Stack())
-		}
-		if err != nil {
-			g.log.Error("a plugin's skills can't be listed", "error", err)
-			defs, err = nil, nil
-		}
+func guard(p a2e.Plugin, log *slog.Logger) *guarded {
+	return &guarded{Plugin: p, log: log, limit: listLimit, room: make(chan struct{}, mostLists)}
+}
+
+// ListSkills implements [a2e.Plugin]: nothing where the plugin fails, or takes too long.
+func (g *guarded) ListSkills(ctx context.Context, who a2e.Caller) ([]a2e.Definition, error) {
+	defs, err := g.list(ctx, who)
+	if err != nil {
+		g.log.Error("a plugin's skills can't be listed", "error", err)
+		return nil, nil
+	}
+	return defs, nil
+}
+
+func (g *guarded) list(ctx context.Context, who a2e.Caller) ([]a2e.Definition, error) {
+	select {
+	case g.room <- struct{}{}:
+	default:
+		return nil, fmt.Errorf("%d lists are under way already", mostLists)
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.limit)
+	defer cancel()
+	done := make(chan struct{})
+	var listed []a2e.Definition
+	failed := errors.New("its code broke off without an answer") // stands where it ends its goroutine instead of returning
+	go func() {                                                  // nobody can end code that does not want to: who enters it waits as long as may be
+		defer func() { <-g.room; close(done) }()
+		defer func() {
+			if r := recover(); r != nil {
+				failed = fmt.Errorf("it panicked: %v\n%s", r, debug.Stack())
+			}
+		}()
+		listed, failed = g.Plugin.ListSkills(ctx, who)
 	}()
-	return g.Plugin.ListSkills(ctx, who)
+	select {
+	case <-done:
+		return listed, failed
+	case <-ctx.Done():
+		return nil, fmt.Errorf("it did not answer: %w", ctx.Err())
+	}
 }
 
 // A slice of time is the same for who counts what principals use and for who keeps it.

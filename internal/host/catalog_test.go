@@ -12,6 +12,7 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 // opened is a system over a data folder. No engine answers it.
@@ -137,5 +138,38 @@ func TestAFaultyPluginCostsNoOthers(t *testing.T) {
 	}
 	if got := verdict(sys, a2e.Caller{}, "skill-catalog", nil); !strings.HasPrefix(got, "{") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// stubborn is a plugin that answers when it is let, whatever ctx says.
+type stubborn struct {
+	faulty
+	let chan struct{}
+}
+
+func (s stubborn) ListSkills(context.Context, a2e.Caller) ([]a2e.Definition, error) {
+	<-s.let
+	return []a2e.Definition{{Name: "late"}}, nil
+}
+
+// A plugin that does not answer holds nobody, and no more than so many goroutines.
+func TestAPluginThatHangsHoldsNobody(t *testing.T) {
+	let := make(chan struct{})
+	g := guard(stubborn{let: let}, slog.New(slog.DiscardHandler))
+	g.limit = time.Millisecond
+	g.room = make(chan struct{}, 2)
+	for range 4 {
+		if defs, err := g.ListSkills(t.Context(), a2e.Caller{}); err != nil || defs != nil {
+			t.Errorf("got %v, %v", defs, err)
+		}
+	}
+	if _, err := g.list(t.Context(), a2e.Caller{}); err == nil || !strings.Contains(err.Error(), "under way") {
+		t.Errorf("got %v", err)
+	}
+	close(let)
+	g.limit = time.Minute
+	testutil.Poll(t, time.Minute, func() bool { return len(g.room) == 0 })
+	if defs, err := g.ListSkills(t.Context(), a2e.Caller{}); err != nil || len(defs) != 1 {
+		t.Errorf("when it answers again: %v, %v", defs, err)
 	}
 }

@@ -62,6 +62,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	box := Toolbox(cfg, log)
 	lib, err := library(cfg, box, log, filepath.Join(cfg.DataDir, copiesDir))
 	if err != nil {
+		box.Close()
 		return nil, &ConfigError{err}
 	}
 	var undo cleanup.Stack
@@ -72,6 +73,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 	}()
 	p, err := openParts(ctx, cfg, log)
 	if err != nil {
+		box.Close()
 		return nil, err
 	}
 	undo.Add("parts", func(context.Context) error { return p.close() })

@@ -197,3 +197,22 @@ func TestRevisionsInTheHeader(t *testing.T) {
 		}
 	}
 }
+
+// Parameters that are missing, or are something else, are faults of who sent them: no method meets one of its own.
+func TestOddParameters(t *testing.T) {
+	r := newRig(t, skill("a"))
+	p := newPlain(t, r, alice).open()
+	for _, method := range []string{
+		"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "skills/list", "skills/get", "ping",
+	} {
+		for _, params := range []string{
+			``, `,"params":null`, `,"params":{}`, `,"params":[]`, `,"params":1`, `,"params":{"_meta":null}`,
+			`,"params":{"name":null,"uri":null,"cursor":null}`, `,"params":{"name":1,"uri":{},"cursor":[]}`,
+		} {
+			_, body := p.post(`{"jsonrpc":"2.0","id":3,"method":"` + method + `"` + params + `}`)
+			if strings.Contains(body, errInternal.Message) || strings.Contains(body, "runtime error") {
+				t.Errorf("%s%s: %s", method, params, body)
+			}
+		}
+	}
+}

@@ -52,6 +52,9 @@ type skillResource struct {
 const complete = "complete"
 
 func (p *peer) skillsList(ctx context.Context, _ *mcp.ServerSession, params *listSkillsParams) (*listSkillsResult, error) {
+	if params == nil { // the SDK's word for a request that has none
+		params = &listSkillsParams{}
+	}
 	after, err := readCursor(params.Cursor)
 	if err != nil {
 		return nil, err
@@ -80,6 +83,9 @@ func (p *peer) skillsList(ctx context.Context, _ *mcp.ServerSession, params *lis
 }
 
 func (p *peer) skillsGet(ctx context.Context, _ *mcp.ServerSession, params *getSkillParams) (*getSkillResult, error) {
+	if params == nil {
+		return nil, invalid("uri: expected that of a skill's SKILL.md")
+	}
 	slug, file, ok := parseSkill(params.URI)
 	if !ok || len(params.URI) > maxURI || file != skillFile || !p.lists(ctx, slug) {
 		return nil, notFound(params.URI, statelessRevision)

@@ -37,11 +37,11 @@ func (a *api) artifactRoutes() []route {
 	bad, none := http.StatusBadRequest, http.StatusNotFound
 	return []route{
 		{
-			method: http.MethodGet, path: "/v1/calls/{id}/artifacts", id: "list-artifacts", tag: tagCalls, scope: auth.Calls,
+			method: http.MethodGet, path: "/v1/calls/{id}/artifacts", id: "list-artifacts", large: true, tag: tagCalls, scope: auth.Calls,
 			summary: "List the artifacts of a call", outs: []out{good(artifactList{})}, fails: []int{bad, none}, serve: a.listArtifacts,
 		},
 		{
-			method: http.MethodGet, path: "/v1/calls/{id}/artifacts/{name}", deep: true, id: "download-artifact", tag: tagCalls, scope: auth.Calls,
+			method: http.MethodGet, path: "/v1/calls/{id}/artifacts/{name}", deep: true, id: "download-artifact", large: true, tag: tagCalls, scope: auth.Calls,
 			summary: "Download an artifact", about: "Its bytes, for saving: never to be shown by a browser as a page. The name may have slashes. What is not whole is " +
 				"not given: 409 while the call runs, 410 where pieces are missing for good.",
 			outs:  []out{{http.StatusOK, "the bytes", kindBytes, nil}},

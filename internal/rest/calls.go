@@ -48,13 +48,13 @@ func (a *api) controlRoutes() []route {
 	bad, none := http.StatusBadRequest, http.StatusNotFound
 	return []route{
 		{
-			method: http.MethodGet, path: "/v1/calls", id: "list-calls", tag: tagCalls, scope: auth.Calls,
+			method: http.MethodGet, path: "/v1/calls", id: "list-calls", tag: tagCalls, scope: auth.Calls, large: true,
 			summary: "List calls, the newest first", about: "One's own; an admin's list has everybody's.",
 			params: []param{{"limit", "query", "integer", "At most so many: 100 if absent, 10,000 at most."}},
 			outs:   []out{good(listBody{})}, fails: []int{bad}, serve: a.list,
 		},
 		{
-			method: http.MethodGet, path: "/v1/calls/{id}", id: "show-call", tag: tagCalls, scope: auth.Calls,
+			method: http.MethodGet, path: "/v1/calls/{id}", id: "show-call", tag: tagCalls, scope: auth.Calls, large: true,
 			summary: "Show a call and, when it has ended, its answer", about: "The id is the call's or the request's, here and below; a request id that several calls had names the newest.",
 			outs: []out{good(showBody{})}, fails: []int{bad, none}, serve: a.show,
 		},

@@ -38,6 +38,11 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) error {
 		kind, wait = kindJSON, 0
 	}
 	if kind == kindJSON && wait == 0 {
+		done, err := a.reading(r)
+		if err != nil {
+			return err
+		}
+		defer done()
 		events, err := calls.Events(r.Context(), id, from)
 		if err != nil {
 			return err

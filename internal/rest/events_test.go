@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -187,4 +188,38 @@ func TestFollowersLetTheDoorClose(t *testing.T) {
 			_ = ours.Close()
 		})
 	}
+}
+
+// Answers that clients do not take have a bounded number of places, of which each principal leaves some. Who finds none waits.
+func TestPlacesForLargeAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(Options{Control: &fake{}})
+		as := func(principal string) *http.Request {
+			r, _ := http.NewRequestWithContext(auth.NewContext(t.Context(), auth.Identity{Principal: principal}), "GET", "/v1/calls/x/events", nil)
+			r.SetPathValue("id", "x")
+			return r
+		}
+		var leave []func()
+		for range maxReads / 2 {
+			one, err := a.reading(as("greedy"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			leave = append(leave, one)
+		}
+		began := time.Now()
+		err := a.events(httptest.NewRecorder(), as("greedy"))
+		if p, ok := err.(*problem); !ok || p.status != 503 || p.retryAfter == 0 || time.Since(began) != readWait {
+			t.Errorf("one more: %v after %v", err, time.Since(began))
+		}
+		if err := a.events(httptest.NewRecorder(), as("other")); err != nil {
+			t.Errorf("another: %v", err)
+		}
+		time.AfterFunc(time.Second, leave[0])
+		for range 2 {
+			if err := a.events(httptest.NewRecorder(), as("greedy")); err != nil {
+				t.Errorf("later: %v", err)
+			}
+		}
+	})
 }

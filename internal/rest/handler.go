@@ -97,6 +97,7 @@ type api struct {
 
 	life      string        // tells the states of this process from those of others
 	followers *auth.Shares  // a place for each that follows a call
+	reads     *auth.Shares  // a place for each large answer
 	requests  *auth.Shares  // and for each that is served, with a scope
 	uploads   chan struct{} // a place for each upload
 	memory    memory
@@ -107,6 +108,7 @@ func newAPI(o Options) *api {
 		control: o.Control, handler: o.Handler, auth: o.Auth, reader: o.Reader, custom: o.Custom, agents: o.Agents,
 		approvals: o.Approvals, installer: o.Installer, ready: o.Ready, log: o.Log, life: a2e.NewID(),
 		followers: auth.NewShares(maxFollowers, maxFollowers/2), requests: auth.NewShares(maxConns, maxConns/2),
+		reads:   auth.NewShares(maxReads, maxReads/2),
 		uploads: make(chan struct{}, maxUploads), memory: newMemory(),
 	}
 }
@@ -148,7 +150,7 @@ func plainErrors(mux *http.ServeMux) http.Handler {
 		if probe.status != http.StatusMethodNotAllowed {
 			message := "no such path"
 			if r.URL.Path == "/" {
-				message += ": /docs has those that there are"
+				message += ": /docs describes what there is"
 			}
 			fail(w, r, http.StatusNotFound, "not_found", message)
 			return

@@ -72,7 +72,7 @@ func TestRoutes(t *testing.T) {
 			"GET", "/v1/calls/x", 500, `"the answer cannot be written as JSON"`,
 		},
 		"no path":      {fake{}, "GET", "/v2", 404, `{"error":{"code":"not_found","message":"no such path"}}`},
-		"root":         {fake{}, "GET", "/", 404, `"message":"no such path: /docs has those that there are"`},
+		"root":         {fake{}, "GET", "/", 404, `"message":"no such path: /docs describes what there is"`},
 		"options":      {fake{}, "OPTIONS", "/v1/calls", 405, `{"error":{"code":"method_not_allowed","message":"expected GET, HEAD"}}`},
 		"method":       {fake{}, "DELETE", "/v1/calls", 405, "expected GET, HEAD"},
 		"method by id": {fake{}, "PATCH", "/v1/calls/x", 415, "expected content type application/json"},

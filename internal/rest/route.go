@@ -24,6 +24,7 @@ type route struct {
 	takes        body
 	in           any // a value of what is in the body; nil: nothing
 	optional     bool
+	large        bool // its answers may be: only so many are on their way at once
 	outs         []out
 	fails        []int // statuses beside those that all routes have
 	serve        func(w http.ResponseWriter, r *http.Request) error
@@ -100,6 +101,13 @@ func (a *api) roomy(t *route, w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		defer give()
+	}
+	if t.large {
+		leave, err := a.reading(r)
+		if err != nil {
+			return err
+		}
+		defer leave()
 	}
 	return t.serve(w, r)
 }

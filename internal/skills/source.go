@@ -17,6 +17,7 @@ const (
 	SourceInstalled = "installed" // uploaded by an operator
 	SourceCore      = "core"      // bundled with the program
 	SourceUser      = "user"      // a user's own
+	SourceHosted    = "plugin"    // a skill that a plugin serves in this process; it is in no folder
 )
 
 // maxSkills bounds the bundles of one source.

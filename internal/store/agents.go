@@ -93,21 +93,43 @@ func scanAgent(row interface{ Scan(...any) error }) (catalog.AgentRecord, error)
 	list, err := catalog.ParseAllowed(allowed)
 	r.Allowed = list
 	if err := cmp.Or(err, json.Unmarshal(tools, &r.Tools)); err != nil {
-		return r, fmt.Errorf("agent %d can't be read: %w", r.ID, err)
+		r.Tools, r.Allowed = nil, &[]string{}
+		return r, fmt.Errorf("agent %d %w: %w", r.ID, errUnreadable, err)
 	}
 	return r, nil
 }
 
+// errUnreadable: a row is there, and what is in it makes no sense.
+var errUnreadable = errors.New("can't be read")
+
+// scanHeld is scanAgent for who reads the agents of everybody: one that can't be read may use nothing, and is nobody else's
+// problem.
+func scanHeld(row interface{ Scan(...any) error }) (catalog.AgentRecord, error) {
+	r, err := scanAgent(row)
+	if errors.Is(err, errUnreadable) {
+		err = nil
+	}
+	return r, err
+}
+
 // ChangeAgent changes revision match of an agent, or any with [catalog.AnyRevision], and returns it as it is kept; an agent
-// that change leaves as it is keeps its revision. change may be run more than once. [catalog.ErrNone] if there is none,
-// [catalog.ErrStale] if it has another revision.
-func (s *Store) ChangeAgent(ctx context.Context, id, match int64, change func(*catalog.AgentRecord) (changed bool)) (catalog.AgentRecord, error) {
+// that change leaves as it is keeps its revision. change is told what agents of the principal may use that have no list of their
+// own, may be run more than once, and its error is the answer. [catalog.ErrNone] if there is none, [catalog.ErrStale] if it has
+// another revision.
+func (s *Store) ChangeAgent(ctx context.Context, id, match int64, change func(r *catalog.AgentRecord, inherited *[]string) (changed bool, err error)) (catalog.AgentRecord, error) {
 	if err := s.present(); err != nil {
 		return catalog.AgentRecord{}, err
 	}
 	var kept catalog.AgentRecord // the writer's until ask returns without an error
 	err := s.ask(ctx, func(tx *sql.Tx) (err error) {
-		if kept, err = agentAt(tx, id, match); err != nil || !change(&kept) {
+		if kept, err = agentAt(tx, id, match); err != nil {
+			return err
+		}
+		inherited, err := defaultOf(tx, kept.Principal)
+		if err != nil {
+			return err
+		}
+		if changed, err := change(&kept, inherited); err != nil || !changed {
 			return err
 		}
 		if err := s.stamp(tx, &kept); err != nil {
@@ -261,7 +283,7 @@ func (s *Store) AgentHoldings(ctx context.Context, since int64) (all []catalog.A
 		if err != nil {
 			return nil, 0, err
 		}
-		if all[i].Agents, err = scanAll(rows, scanAgent); err != nil {
+		if all[i].Agents, err = scanAll(rows, scanHeld); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -274,10 +296,26 @@ func scanAgentHolding(row interface{ Scan(...any) error }) (catalog.AgentHolding
 	if err := row.Scan(&h.ID, &h.Owner.Kind, &h.Owner.Name, &allowed, &h.DefaultRevision); err != nil {
 		return h, err
 	}
-	list, err := catalog.ParseAllowed(allowed)
-	if err != nil {
-		return h, fmt.Errorf("the allowlist of principal %d can't be read: %w", h.ID, err)
+	var err error
+	if h.Default, err = catalog.ParseAllowed(allowed); err != nil {
+		h.Default = &[]string{} // as scanHeld has it
 	}
-	h.Default = list
 	return h, nil
+}
+
+// defaultOf is what agents of a principal may use that have no list of their own; nil: nothing is set.
+func defaultOf(tx querier, principal int64) (*[]string, error) {
+	var raw []byte
+	err := tx.QueryRow(`SELECT allowed FROM agent_defaults WHERE principal = ?`, principal).Scan(&raw)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := catalog.ParseAllowed(raw)
+	if err != nil {
+		return nil, fmt.Errorf("the allowlist of principal %d %w: %w", principal, errUnreadable, err)
+	}
+	return list, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/catalog"
@@ -60,9 +61,9 @@ func TestAgentsAreKept(t *testing.T) {
 		t.Errorf("one too many: %v", err)
 	}
 	addAgent(t, s, number(t, s, team), "bot") // another principal's
-	on := func(r *catalog.AgentRecord) bool {
+	on := func(r *catalog.AgentRecord, _ *[]string) (bool, error) {
 		r.Tools, r.Allowed = map[string]bool{"skill": true}, &[]string{"a"}
-		return true
+		return true, nil
 	}
 	changed, err := s.ChangeAgent(ctx, first.ID, first.Revision, on)
 	if err != nil || changed.Revision <= first.Revision {
@@ -71,7 +72,7 @@ func TestAgentsAreKept(t *testing.T) {
 	if _, err := s.ChangeAgent(ctx, first.ID, first.Revision, on); !errors.Is(err, catalog.ErrStale) {
 		t.Errorf("an old revision: %v", err)
 	}
-	same, err := s.ChangeAgent(ctx, first.ID, catalog.AnyRevision, func(*catalog.AgentRecord) bool { return false })
+	same, err := s.ChangeAgent(ctx, first.ID, catalog.AnyRevision, func(*catalog.AgentRecord, *[]string) (bool, error) { return false, nil })
 	if err != nil || same.Revision != changed.Revision {
 		t.Errorf("nothing changed: %+v, %v", same, err)
 	}
@@ -109,6 +110,42 @@ func TestBothFormsOfAnAllowlistAreRead(t *testing.T) {
 		if err != nil || got.Allowed == nil || cmp.Diff(want, *got.Allowed) != "" {
 			t.Errorf("%s: got %v, %v", stored, got.Allowed, err)
 		}
+	}
+}
+
+// An allowlist that can't be read lets nothing through, and hides nobody else's.
+func TestAnUnreadableAllowlistIsItsOwnersProblem(t *testing.T) {
+	ctx := context.Background()
+	s := opened(t, Options{})
+	bad, worse := addAgent(t, s, 0, "bad"), addAgent(t, s, 0, "worse")
+	other := addAgent(t, s, number(t, s, team), "other", "a")
+	err := s.ask(ctx, func(tx *sql.Tx) error {
+		_, err := tx.Exec(`UPDATE agents SET allowed = CASE id WHEN ?1 THEN '[""]' END, tools = CASE id WHEN ?1 THEN tools ELSE 'x' END WHERE id IN (?1, ?2)`, bad.ID, worse.ID)
+		return err
+	})
+	if err == nil {
+		err = s.ask(ctx, func(tx *sql.Tx) error {
+			_, err := tx.Exec(`INSERT INTO agent_defaults (principal, allowed, revision) VALUES (?, '7', 1)`, bad.Principal)
+			return err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _, err := s.AgentHoldings(ctx, 0)
+	if err != nil || len(all) != 2 || all[0].Default == nil || len(*all[0].Default) != 0 {
+		t.Fatalf("got %+v, %v", all, err)
+	}
+	for _, r := range all[0].Agents {
+		if r.Allowed == nil || len(*r.Allowed) != 0 || len(r.Tools) != 0 {
+			t.Errorf("%s may use something: %+v", r.Name, r)
+		}
+	}
+	if diff := cmp.Diff([]catalog.AgentRecord{other}, all[1].Agents, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the other one's (-want +got):\n%s", diff)
+	}
+	if _, err := s.Agent(ctx, bad.ID); !errors.Is(err, errUnreadable) {
+		t.Errorf("by itself: %v", err)
 	}
 }
 
@@ -321,6 +358,60 @@ func TestOldApprovalsGo(t *testing.T) {
 	if got := count(); got != 1 {
 		t.Errorf("%d are kept after months", got)
 	}
+	must(t, s.Trim(ctx))
+	if a, err := s.Approval(ctx, "a-1"); err != nil || a.State != "pending" {
+		t.Errorf("the one that waits, after a trim: %+v, %v", a, err)
+	}
+	now = now.Add(oldApprovals + 2*time.Hour)
+	must(t, s.Trim(ctx))
+	if got := count(); got != 0 {
+		t.Errorf("%d are left of one who asks no more", got)
+	}
+}
+
+// Long requests are bounded in bytes: those that wait, those that are kept, and those of one answer.
+func TestLongApprovalsAreBounded(t *testing.T) {
+	ctx := context.Background()
+	now := start
+	s := opened(t, Options{Now: func() time.Time { return now }})
+	long := json.RawMessage(`"` + strings.Repeat("x", mostArguments/4) + `"`)
+	ask := func(id string) error {
+		a := catalog.Approval{ID: id, Arguments: long, Created: now, Expires: now.Add(time.Hour)}
+		_, err := s.AskApproval(ctx, ann, a, []byte(id), 1000)
+		return err
+	}
+	must(t, ask("a"))
+	must(t, ask("b"))
+	must(t, ask("c"))
+	if err := ask("d"); !errors.Is(err, catalog.ErrFull) {
+		t.Errorf("more than fits waits: %v", err)
+	}
+	for round := range 3 { // whatever is decided makes room again
+		for _, id := range []string{"a", "b", "c"} {
+			must(t, s.DecideApproval(ctx, id+strings.Repeat("+", round), "denied", "", ann))
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			must(t, ask(id+strings.Repeat("+", round+1)))
+		}
+	}
+	all, err := s.EveryApproval(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, told := 0, 0
+	for _, a := range all {
+		told += len(a.Arguments)
+		if a.State == "pending" {
+			waiting++
+		}
+	}
+	if waiting != 3 || len(all) > 7 || len(all) < 6 || told > mostArguments || all[0].Arguments == nil || all[len(all)-1].Arguments != nil {
+		t.Errorf("%d wait, %d are kept, %d bytes are told", waiting, len(all), told)
+	}
+	oldest, err := s.Approval(ctx, all[len(all)-1].ID)
+	if err != nil || len(oldest.Arguments) != len(long) {
+		t.Errorf("by itself: %d bytes, %v", len(oldest.Arguments), err)
+	}
 }
 
 // What principals used is added up, told to whoever starts next, and dropped when it counts no more.
@@ -351,5 +442,21 @@ func TestSpentIsKeptForADay(t *testing.T) {
 	}
 	if got := told(0); len(got) != 2 {
 		t.Errorf("after a trim: %v", got)
+	}
+}
+
+// However much is said, what a principal used is written down.
+func TestSpentIsNotCrowdedOut(t *testing.T) {
+	s := opened(t, Options{})
+	s.queue.mu.Lock() // the writer gets nothing meanwhile
+	full := &op{late: true, size: mostWaiting, said: &words{call: "c1", data: []byte(`"x"`)}}
+	s.queue.late = append(s.queue.late, full)
+	s.queue.count(full, +1)
+	s.queue.mu.Unlock()
+	s.Spend("p", 5, time.Second, 1)
+	flush(t, s)
+	told := 0
+	if err := s.Spent(t.Context(), 0, func(string, int64, time.Duration, int64) { told++ }); err != nil || told != 1 {
+		t.Errorf("told %d times, %v", told, err)
 	}
 }

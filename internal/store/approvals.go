@@ -10,9 +10,11 @@ import (
 	"github.com/hotcell/hotcell/internal/catalog"
 )
 
-// How many approvals are kept of one principal, and how long those are that are decided.
+// How many approvals are kept of one principal and how many bytes of arguments, of those that wait and again of those that are
+// decided, and how long the latter.
 const (
 	mostApprovals = 1000
+	mostArguments = 8 << 20
 	oldApprovals  = 90 * 24 * time.Hour
 	carrying      = time.Minute // to carry a write out; who takes longer is gone
 )
@@ -20,7 +22,7 @@ const (
 const approvalColumns = "id, principal, agent, tool, action, skill, arguments, state, why, created, expires, decided, decided_by"
 
 // AskApproval keeps a request for a write of a.Principal, or of by where that is 0, unless the same agent's same request
-// waits there already: then it returns that one. [catalog.ErrFull] if most requests of the principal wait.
+// waits there already: then it returns that one. [catalog.ErrFull] if most requests of the principal wait, or too many bytes.
 func (s *Store) AskApproval(ctx context.Context, by catalog.Owner, a catalog.Approval, digest []byte, most int) (catalog.Approval, error) {
 	if err := s.present(); err != nil {
 		return a, err
@@ -41,11 +43,11 @@ func (s *Store) AskApproval(ctx context.Context, by catalog.Owner, a catalog.App
 			kept = old
 			return err
 		}
-		var n int
-		if err := tx.QueryRow(`SELECT count(*) FROM approvals WHERE `+waits, kept.Principal, now).Scan(&n); err != nil {
+		var n, bytes int
+		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(length(arguments)), 0) FROM approvals WHERE `+waits, kept.Principal, now).Scan(&n, &bytes); err != nil {
 			return err
 		}
-		if n >= most {
+		if n >= most || bytes+len(a.Arguments) > mostArguments {
 			return catalog.ErrFull
 		}
 		if err := s.forgetApprovals(tx, kept.Principal); err != nil {
@@ -65,16 +67,34 @@ func (s *Store) AskApproval(ctx context.Context, by catalog.Owner, a catalog.App
 // forgetApprovals makes room: what is decided or expired goes when it is old, and the oldest of it when there is too much.
 func (s *Store) forgetApprovals(tx *sql.Tx, principal int64) error {
 	now := s.now()
-	const done = `DELETE FROM approvals WHERE principal = ?1 AND (state NOT IN ('pending', 'deciding') OR state = 'pending' AND expires <= ?2) AND `
-	if _, err := tx.Exec(done+`max(decided, expires) < ?3`, principal, now.UnixMicro(), now.Add(-oldApprovals).UnixMicro()); err != nil {
-		return err
+	const done = `principal = ?1 AND (state NOT IN ('pending', 'deciding') OR state = 'pending' AND expires <= ?2 OR state = 'deciding' AND decided <= ?3)`
+	over := []any{principal, now.UnixMicro(), now.Add(-carrying).UnixMicro()}
+	for _, and := range []struct {
+		which string
+		bound int64
+	}{
+		{`max(decided, expires) < ?4`, now.Add(-oldApprovals).UnixMicro()},
+		{`n <= (SELECT n FROM approvals WHERE principal = ?1 ORDER BY n DESC LIMIT 1 OFFSET ?4)`, mostApprovals - 2},
+		{`n IN (SELECT n FROM (SELECT n, sum(length(arguments)) OVER (ORDER BY n DESC) AS bytes FROM approvals WHERE ` + done + `) WHERE bytes > ?4)`, mostArguments},
+	} {
+		if _, err := tx.Exec(`DELETE FROM approvals WHERE `+done+` AND `+and.which, append(over, and.bound)...); err != nil {
+			return err
+		}
 	}
-	_, err := tx.Exec(done+`n <= (SELECT n FROM approvals WHERE principal = ?1 ORDER BY n DESC LIMIT 1 OFFSET ?3)`, principal, now.UnixMicro(), mostApprovals-2)
-	return err
+	return nil
+}
+
+// dropApprovals removes what was decided or expired before a time, whoever's: of those who ask no more nothing is left.
+func dropApprovals(before time.Time) trimStep {
+	return func(tx *sql.Tx) (bool, error) {
+		n, err := affected(tx.Exec(`DELETE FROM approvals WHERE n IN (SELECT n FROM approvals WHERE max(decided, expires) < ? ORDER BY n LIMIT ?)`,
+			before.UnixMicro(), trimEvents))
+		return n == trimEvents, err
+	}
 }
 
 // Approvals returns the requests for writes of principals, newest first. agent narrows them to those of one agent; "" means
-// all.
+// all. Where they are too long for one answer, the older ones have no arguments: each by itself has.
 func (s *Store) Approvals(ctx context.Context, principals []int64, agent string) ([]catalog.Approval, error) {
 	if err := s.present(); err != nil || len(principals) == 0 {
 		return nil, err
@@ -89,10 +109,10 @@ func (s *Store) Approvals(ctx context.Context, principals []int64, agent string)
 	if err != nil {
 		return nil, err
 	}
-	return scanAll(rows, s.scanApproval)
+	return s.scanApprovals(rows)
 }
 
-// EveryApproval returns the requests of all principals, newest first.
+// EveryApproval returns the requests of all principals, as Approvals does.
 func (s *Store) EveryApproval(ctx context.Context) ([]catalog.Approval, error) {
 	if err := s.present(); err != nil {
 		return nil, err
@@ -101,7 +121,19 @@ func (s *Store) EveryApproval(ctx context.Context) ([]catalog.Approval, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scanAll(rows, s.scanApproval)
+	return s.scanApprovals(rows)
+}
+
+// scanApprovals reads requests, and so many bytes of what they ask for as one answer may have.
+func (s *Store) scanApprovals(rows *sql.Rows) ([]catalog.Approval, error) {
+	room := mostArguments
+	return scanAll(rows, func(row interface{ Scan(...any) error }) (catalog.Approval, error) {
+		a, err := s.scanApproval(row)
+		if room -= len(a.Arguments); room < 0 {
+			a.Arguments = nil
+		}
+		return a, err
+	})
 }
 
 // Approval returns a request. [catalog.ErrNone] if there is none.
@@ -136,6 +168,9 @@ func (s *Store) DecideApproval(ctx context.Context, id, state, why string, by ca
 
 // SettleApproval says how the write of a request that is being decided went: "approved" or "failed".
 func (s *Store) SettleApproval(ctx context.Context, id, state, why string) error {
+	if err := s.present(); err != nil {
+		return err
+	}
 	return s.ask(ctx, func(tx *sql.Tx) error {
 		n, err := affected(tx.Exec(`UPDATE approvals SET state = ?, why = ? WHERE id = ? AND state = 'deciding'`, state, why, id))
 		if err == nil && n == 0 {

@@ -15,7 +15,7 @@ import (
 const (
 	mostListed = 10_000
 	mostInPage = 10_000  // events
-	pageLen    = 8 << 20 // bytes of events
+	pageLen    = 1 << 20 // bytes of events, which whoever reads slowly holds
 )
 
 // scan reads a row of columns.

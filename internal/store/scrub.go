@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"slices"
 
 	"github.com/hotcell/hotcell/internal/catalog"
@@ -66,15 +65,7 @@ func listing(tx querier, principal int64, name string) (rows []catalog.Allowlist
 			rows = append(rows, catalog.AllowlistRow{ID: r.ID, Name: &r.Name, Scope: "agent"})
 		}
 	}
-	var raw []byte
-	err = tx.QueryRow(`SELECT allowed FROM agent_defaults WHERE principal = ?`, principal).Scan(&raw)
-	if errors.Is(err, sql.ErrNoRows) {
-		return rows, agents, nil, nil
-	}
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if list, err = catalog.ParseAllowed(raw); err != nil || list == nil || !slices.Contains(*list, name) {
+	if list, err = defaultOf(tx, principal); err != nil || list == nil || !slices.Contains(*list, name) {
 		return rows, agents, nil, err
 	}
 	return append(rows, catalog.AllowlistRow{Scope: "principal"}), agents, list, nil

@@ -12,13 +12,14 @@ const SpentSlice = 15 * time.Minute
 // spentKept is how long it is kept what principals used: a little longer than a day, which is how long it counts.
 const spentKept = 25 * time.Hour
 
-// Spend adds to what a principal used within a slice of a day, when the writer finds the time. Nobody waits for it.
+// Spend adds to what a principal used within a slice of a day, when the writer finds the time. Nobody waits for it. It shares the
+// room of audit entries: what skills say does not crowd it out.
 func (s *Store) Spend(principal string, slice int64, cpu time.Duration, memory int64) {
-	s.tell(len(principal), func(tx *sql.Tx) error {
+	s.queue.put(&op{late: true, audit: true, size: len(principal) + opOverhead, do: func(tx *sql.Tx) error {
 		_, err := tx.Exec(`INSERT INTO spent (principal, slice, cpu, memory) VALUES (?, ?, ?, ?)
 			ON CONFLICT (principal, slice) DO UPDATE SET cpu = cpu + excluded.cpu, memory = memory + excluded.memory`, principal, slice, int64(cpu), memory)
 		return err
-	})
+	}})
 }
 
 // Spent tells what principals used since a slice.

@@ -347,18 +347,23 @@ func TestAdvice(t *testing.T) {
 // What goes wrong in one change is no other's problem.
 func TestAFailureHurtsNobodyElse(t *testing.T) {
 	s := opened(t, Options{})
+	accept(t, s, taken("c1", "r1"))
 	bad := &op{do: func(*sql.Tx) error { return errors.New("bad") }, done: make(chan error, 1)}
 	good := &op{do: func(tx *sql.Tx) error {
 		_, err := tx.Exec(`INSERT INTO events (call, first, last, artifact, at, data) VALUES (1, 1, 1, 0, 0, '')`)
 		return err
 	}, done: make(chan error, 1)}
-	late := &op{said: &words{call: "c1"}, late: true}
+	late := &op{said: &words{call: "c1", first: 7, last: 7, data: []byte(`"said"`)}, late: true}
 	s.commit(batch{urgent: []*op{bad, good}, late: []*op{late}})
 	if err := <-bad.done; err == nil {
 		t.Error("the bad one succeeded")
 	}
 	if err := <-good.done; err != nil {
 		t.Error(err)
+	}
+	var kept int
+	if err := s.read.QueryRow(`SELECT count(*) FROM events WHERE first = 7`).Scan(&kept); err != nil || kept != 1 {
+		t.Errorf("what a skill said is lost: %d rows, %v", kept, err)
 	}
 	if _, err := s.write.Exec(`DELETE FROM events`); err != nil {
 		t.Errorf("a transaction is still open: %v", err)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"time"
 )
 
@@ -39,8 +40,8 @@ func (s *Store) run() {
 	}
 }
 
-// commit writes a batch. Where that fails, what nobody waits for is given up, and the others are tried one by one, so that
-// none suffers for its neighbour.
+// commit writes a batch. Where that fails, all of it is tried again apart, so that none suffers for its neighbour: a change that
+// its caller is refused takes along nothing that others said. What nobody waits for is given up where it fails by itself.
 func (s *Store) commit(b batch) {
 	urgent := b.urgent[:0:0]
 	for _, o := range b.urgent {
@@ -48,13 +49,17 @@ func (s *Store) commit(b batch) {
 			urgent = append(urgent, o)
 		}
 	}
-	all := append(s.pack(b.late), urgent...)
-	err := s.transact(all)
-	if err != nil && len(b.late) > 0 {
-		s.lament(len(b.late), err)
+	late := s.pack(b.late)
+	err := s.transact(slices.Concat(late, urgent))
+	lost := err
+	if err != nil && len(urgent) > 0 && !busy(err) {
+		lost = s.transact(late)
+	}
+	if lost != nil && len(late) > 0 {
+		s.lament(len(b.late), lost)
 	}
 	for _, o := range urgent {
-		if err == nil || len(all) == 1 || busy(err) {
+		if err == nil || len(late)+len(urgent) == 1 || busy(err) {
 			o.done <- err
 			continue
 		}
