@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
@@ -18,8 +19,9 @@ import (
 func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inputs fs.FS) <-chan error {
 	handed := make(chan error, 1)
 	lease := p.grants.lease // of this cell: another one gets another
+	req := requestFor(c, p) // now: the call forgets it at its end
 	if inputs == nil {
-		request, err := requestLine(ctx, c, p)
+		request, err := requestLine(ctx, req)
 		if err != nil {
 			handed <- err
 			return handed
@@ -38,19 +40,19 @@ func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inp
 		}
 		return handed
 	}
-	s.tidying.Go(func() { handed <- s.handedTo(cl, c, sendAll(ctx, cl.lines, c, p, lease, inputs)) })
+	s.tidying.Go(func() { handed <- s.handedTo(cl, c, sendAll(ctx, cl.lines, req, lease, inputs)) })
 	return handed
 }
 
 // sendAll hands in what takes its time: the request says how much is left after that.
-func sendAll(ctx context.Context, lines *wall.Writer, c *call, p *plan, lease []byte, inputs fs.FS) error {
+func sendAll(ctx context.Context, lines *wall.Writer, req *a2e.CallRequest, lease []byte, inputs fs.FS) error {
 	if err := sendLease(lines, lease); err != nil {
 		return err
 	}
 	if err := sendFiles(lines, inputs); err != nil {
 		return err
 	}
-	request, err := requestLine(ctx, c, p)
+	request, err := requestLine(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -91,8 +93,7 @@ func sendLine(lines *wall.Writer, line []byte) error {
 }
 
 // requestLine is the request with the time that is left.
-func requestLine(ctx context.Context, c *call, p *plan) ([]byte, error) {
-	req := requestFor(c, p)
+func requestLine(ctx context.Context, req *a2e.CallRequest) ([]byte, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		left := max(1, int(time.Until(deadline)/time.Second))
 		req.Timeout = &left

@@ -57,12 +57,13 @@ func (s *Supervisor) execute(ctx context.Context, c *call, h *host, p *plan, r *
 	defer func() { s.watch.Phase("run", time.Since(running)) }()
 	run, cancel := context.WithCancel(ctx)
 	defer cancel()
-	most, override := int64(p.policy.Limits.Output), c.override // which the call forgets at its end
+	most := int64(p.policy.Limits.Output)
+	ex := a2e.Execution{ // of what the call forgets at its end
+		Name: p.skill.Name, Arguments: p.arguments, CorrelationID: c.req.CorrelationID, LLMOverride: ownOverride(c.override),
+		Metadata: maps.Clone(c.req.Metadata), Streaming: c.req.Streams(), EmitEvent: r.Tell,
+	}
 	got, ended, err := enter(s, h, p.skill.Name, func() (*wall.Result, error) {
-		res, err := h.plugin.ExecuteSkill(run, c.who, a2e.Execution{
-			Name: p.skill.Name, Arguments: p.arguments, CorrelationID: c.req.CorrelationID, LLMOverride: ownOverride(override),
-			Metadata: maps.Clone(c.req.Metadata), Streaming: c.req.Streams(), EmitEvent: r.Tell,
-		})
+		res, err := h.plugin.ExecuteSkill(run, c.who, ex)
 		if err != nil {
 			return nil, err
 		}
