@@ -612,7 +612,7 @@ func TestNothingGrowsWithTheNumberOfCalls(t *testing.T) {
 	now := time.Now()
 	for i := range mostCalls + 2000 {
 		id := fmt.Sprint(i)
-		c := &call{id: id, key: key{reqID: id}, req: &a2e.CallRequest{}, accepted: now, done: make(chan struct{}), cancel: func(error) {}}
+		c := &call{id: id, key: key{reqID: id}, req: &a2e.CallRequest{}, accepted: now, view: control.Call{Ended: now}, done: make(chan struct{}), cancel: func(error) {}}
 		if earlier, err := r.add(c, now); earlier != nil || err != nil {
 			t.Fatal(earlier, err)
 		}
@@ -625,7 +625,7 @@ func TestNothingGrowsWithTheNumberOfCalls(t *testing.T) {
 		t.Errorf("%d calls are kept, want %d", n, mostCalls)
 	}
 	now = now.Add(time.Hour)
-	c := &call{id: "last", key: key{reqID: "last"}, req: &a2e.CallRequest{}, accepted: now, done: make(chan struct{}), cancel: func(error) {}}
+	c := &call{id: "last", key: key{reqID: "last"}, req: &a2e.CallRequest{}, accepted: now, view: control.Call{Ended: now}, done: make(chan struct{}), cancel: func(error) {}}
 	if _, err := r.add(c, now); err != nil {
 		t.Fatal(err)
 	}
