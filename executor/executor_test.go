@@ -612,10 +612,11 @@ func TestNothingGrowsWithTheNumberOfCalls(t *testing.T) {
 	now := time.Now()
 	for i := range mostCalls + 2000 {
 		id := fmt.Sprint(i)
-		c := &call{id: id, key: key{reqID: id}, req: &a2e.CallRequest{}, accepted: now, done: make(chan struct{}), cancel: func(error) {}}
+		c := &call{id: id, key: key{reqID: id}, req: &a2e.CallRequest{}, accepted: now, view: control.Call{Ended: now}, done: make(chan struct{}), cancel: func(error) {}}
 		if earlier, err := r.add(c, now); earlier != nil || err != nil {
 			t.Fatal(earlier, err)
 		}
+		c.update(func(v *control.Call) { v.Ended = now })
 		c.end([]byte("{}"), false)
 		r.ended(c, now)
 		now = now.Add(time.Millisecond)
@@ -624,10 +625,11 @@ func TestNothingGrowsWithTheNumberOfCalls(t *testing.T) {
 		t.Errorf("%d calls are kept, want %d", n, mostCalls)
 	}
 	now = now.Add(time.Hour)
-	c := &call{id: "last", key: key{reqID: "last"}, req: &a2e.CallRequest{}, accepted: now, done: make(chan struct{}), cancel: func(error) {}}
+	c := &call{id: "last", key: key{reqID: "last"}, req: &a2e.CallRequest{}, accepted: now, view: control.Call{Ended: now}, done: make(chan struct{}), cancel: func(error) {}}
 	if _, err := r.add(c, now); err != nil {
 		t.Fatal(err)
 	}
+	c.update(func(v *control.Call) { v.Ended = now })
 	c.end([]byte("{}"), false)
 	r.ended(c, now)
 	if n := r.order.Len(); n != keepCalls || r.inFlight() != 0 {

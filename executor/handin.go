@@ -19,8 +19,9 @@ import (
 func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inputs fs.FS) <-chan error {
 	handed := make(chan error, 1)
 	lease := p.grants.lease // of this cell: another one gets another
+	req := requestFor(c, p) // now: the call forgets it at its end
 	if inputs == nil {
-		request, err := requestLine(ctx, requestFor(c, p))
+		request, err := requestLine(ctx, req)
 		if err != nil {
 			handed <- err
 			return handed
@@ -39,7 +40,6 @@ func (s *Supervisor) handIn(ctx context.Context, cl *cell, c *call, p *plan, inp
 		}
 		return handed
 	}
-	req := requestFor(c, p) // now: the call forgets it at its end
 	s.tidying.Go(func() { handed <- s.handedTo(cl, c, sendAll(ctx, cl.lines, req, lease, inputs)) })
 	return handed
 }

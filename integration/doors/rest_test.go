@@ -60,7 +60,7 @@ func told(kind string, resp *http.Response) (outcome, error) {
 		text, _ := io.ReadAll(resp.Body)
 		return outcome{}, fmt.Errorf("status %s, content type %q: %s", resp.Status, got, text)
 	}
-	next := a2e.NewDecoder(resp.Body, 0).Decode
+	next := lines(resp.Body)
 	if kind == "text/event-stream" {
 		next = serverSent(resp.Body)
 	}

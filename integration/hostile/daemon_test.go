@@ -85,7 +85,7 @@ func startDaemon(t *testing.T, rows []row, env ...string) *daemon {
 	d := &daemon{socket: filepath.Join(dir, "s"), silent: make(chan struct{})}
 	d.cmd = exec.Command(product(t), "serve", "--socket", d.socket, "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"))
 	d.cmd.Dir = dir
-	d.cmd.Env = append(append(os.Environ(), "HOTCELL_SKILLS="+folderOf(t, append(rows, row{args: []string{"sleep"}}))), env...)
+	d.cmd.Env = append(append(os.Environ(), "HOTCELL__READINESS__CANARY=0", "HOTCELL_SKILLS="+folderOf(t, append(rows, row{args: []string{"sleep"}}))), env...)
 	pipe, err := d.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

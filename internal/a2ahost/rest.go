@@ -58,7 +58,9 @@ func (h *Host) prepare(c *call, path string) (*action, error) {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	at := slices.IndexFunc(known, func(a action) bool { return a.method == method })
+	at := slices.IndexFunc(known, func(a action) bool {
+		return a.method == method && (a.run != nil || c.r.Method != http.MethodHead) // nobody sees a stream's head alone
+	})
 	if at < 0 {
 		var allow []string
 		for _, a := range known {

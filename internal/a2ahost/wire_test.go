@@ -300,6 +300,11 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s: got %d %s", path, got.status, got.body)
 		}
 	}
+	for path, want := range map[string]int{"/a2a/tasks/" + task.Task.ID: 200, "/a2a/tasks/" + task.Task.ID + ":subscribe": 405} {
+		if got := r.raw("HEAD", path, ""); got.status != want { // a stream without a body would only wait
+			t.Errorf("HEAD %s: got %d, want %d", path, got.status, want)
+		}
+	}
 	q := asks("echo")
 	q.Tenant = "tenant-2"
 	for _, b := range bindings() {

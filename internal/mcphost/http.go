@@ -26,7 +26,7 @@ const (
 	allBodies   = 256 << 20        // bytes of all messages that are being served, half as many of one principal
 	ownBody     = 64 << 10         // bytes of a message that there is always room for
 	maxBatch    = 64               // messages in one body, where a revision allows several
-	streamLife  = 15 * time.Minute // of a GET: then the client comes again and shows once more who it is
+	streamLife  = 15 * time.Minute // of a GET, or of a subscription without a session: then the client comes again and shows once more who it is
 	writeWithin = 30 * time.Second // for a client to take what it is sent
 	codeSession = -32001           // no such session
 )

@@ -98,14 +98,12 @@ func (p *peer) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.ReadResourceRequest:
 			return result(p.readResource(ctx, r))
 		case *mcp.SubscriptionsListenRequest:
-			done, err := p.listen(ctx)
+			own, done, err := p.listen(ctx)
 			if err != nil {
 				return nil, err
 			}
 			defer done()
-			bound, stop := p.bound(ctx) // it lasts as long as the client wants
-			defer stop()
-			ctx = bound
+			ctx = own
 		}
 		return next(ctx, method, req)
 	}

@@ -123,25 +123,30 @@ func (p *peer) state(ctx context.Context, l list) (mark, error) {
 	return m, err
 }
 
-// listen watches for a client that has no session but asked to be told of changes, as long as its request lasts. What it sees
-// now is what it is told changes of.
-func (p *peer) listen(ctx context.Context) (done func(), err error) {
+// listen watches for a client that asked to be told of changes, as long as the context lasts that it returns. A session is
+// watched for anyway; a client without one has its request alone, and shows who it is once more when that ends. What it sees now
+// is what it is told changes of.
+func (p *peer) listen(ctx context.Context) (own context.Context, done func(), err error) {
+	own, stop := p.bound(ctx)
 	if p.lasts {
-		return func() {}, nil // it is watched for anyway
+		return own, stop, nil
 	}
 	leave, ok := p.host.sessions.listener(p.who)
 	if !ok {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "too many subscriptions: end some of them first"}
+		stop()
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "too many subscriptions: end some of them first"}
 	}
 	p.lasts = true
 	for _, l := range []list{listTools, listResources} {
 		m, err := p.state(ctx, l)
 		if err != nil {
 			leave()
-			return nil, p.failed(ctx, "subscribe", err)
+			stop()
+			return nil, nil, p.failed(ctx, "subscribe", err)
 		}
 		p.saw(l, m)
 	}
 	remove := p.host.watch.add(p)
-	return func() { remove(); leave() }, nil
+	own, late := context.WithTimeout(own, streamLife)
+	return own, func() { late(); stop(); remove(); leave() }, nil
 }

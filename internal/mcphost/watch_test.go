@@ -137,7 +137,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		leave = append(leave, done)
 	}
 	p := r.newPeer(t.Context(), who, "")
-	if _, err := p.listen(t.Context()); !errorIs(err, "too many subscriptions") {
+	if _, _, err := p.listen(t.Context()); !errorIs(err, "too many subscriptions") {
 		t.Errorf("got %v", err)
 	}
 	for _, done := range leave {
@@ -145,5 +145,27 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	}
 	if len(r.sessions.listeners) != 0 {
 		t.Errorf("left: %v", r.sessions.listeners)
+	}
+}
+
+// A subscription without a session ends in time, so that its client has to show again who it is; a session's does not.
+func TestSubscriptionsEnd(t *testing.T) {
+	for _, lasts := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			p := r.newPeer(t.Context(), alice.Caller(Door), "")
+			p.lasts = lasts
+			began := time.Now()
+			time.AfterFunc(2*streamLife, p.end)
+			_, err := p.receive(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			})(t.Context(), "subscriptions/listen", &mcp.SubscriptionsListenRequest{})
+			want := map[bool]time.Duration{false: streamLife, true: 2 * streamLife}[lasts]
+			if took := time.Since(began); took != want || err == nil {
+				t.Errorf("lasts %t: it took %s, %v", lasts, took, err)
+			}
+			p.end()
+		})
 	}
 }

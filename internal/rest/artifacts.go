@@ -126,8 +126,9 @@ func (a *api) downloadArtifact(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Disposition", disposition(f.Name))
 	h.Set("Content-Length", strconv.FormatInt(f.Bytes, 10))
 	var sent int64
+	var gone error
 	err = control.Said(r.Context(), a.calls(r.Context()), id, func(ev *a2e.Event) bool {
-		if ev.Kind != a2e.KindArtifact || ev.Data["name"] != f.Name {
+		if name, _ := ev.Data["name"].(string); ev.Kind != a2e.KindArtifact || name != f.Name {
 			return true
 		}
 		piece, _ := a2e.PieceOf(ev)
@@ -135,10 +136,13 @@ func (a *api) downloadArtifact(w http.ResponseWriter, r *http.Request) error {
 		b = b[:min(int64(len(b)), f.Bytes-sent)]
 		sent += int64(len(b))
 		_ = c.SetWriteDeadline(time.Now().Add(pieceTimeout))
-		_, err := w.Write(b)
-		return err == nil && sent < f.Bytes
+		_, gone = w.Write(b)
+		return gone == nil && sent < f.Bytes
 	})
-	if err != nil || sent < f.Bytes { // what was there a moment ago is gone, or the client is: its length tells
+	switch {
+	case gone != nil || r.Context().Err() != nil: // the client, which its own connection tells
+		panic(http.ErrAbortHandler)
+	case err != nil || sent < f.Bytes: // what was there a moment ago: the length tells
 		a.log.Warn("an artifact was cut short", "call", clip(id, 80), "err", err)
 		panic(http.ErrAbortHandler)
 	}

@@ -1,9 +1,14 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -101,4 +106,24 @@ func TestHostileArtifacts(t *testing.T) {
 	if w := ask(New(Options{Control: f}), "GET", "/v1/calls/x/artifacts/../<x>"); w.Code != 404 {
 		t.Errorf("a path that is not clean: %d", w.Code)
 	}
+}
+
+// deaf is a client that has gone.
+type deaf struct{ *httptest.ResponseRecorder }
+
+func (deaf) Write([]byte) (int, error) { return 0, net.ErrClosed }
+
+// A client that goes away in the middle of a download is not worth a line in the log: whoever calls could fill it.
+func TestADownloadThatNobodyTakes(t *testing.T) {
+	var said bytes.Buffer
+	f := &fake{calls: []control.Call{{State: control.Succeeded}}, events: []a2e.Event{part(0, "a", "text/plain", "text", true)}, paged: true}
+	h := New(Options{Control: f, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	r := httptest.NewRequest("GET", "/v1/calls/x/artifacts/a", nil)
+	r.Host = "localhost"
+	defer func() {
+		if v := recover(); v != http.ErrAbortHandler || said.Len() > 0 {
+			t.Errorf("it ended with %v, and the log says %q", v, said.String())
+		}
+	}()
+	h.ServeHTTP(deaf{httptest.NewRecorder()}, r)
 }
