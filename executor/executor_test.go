@@ -616,6 +616,7 @@ func TestNothingGrowsWithTheNumberOfCalls(t *testing.T) {
 		if earlier, err := r.add(c, now); earlier != nil || err != nil {
 			t.Fatal(earlier, err)
 		}
+		c.update(func(v *control.Call) { v.Ended = now })
 		c.end([]byte("{}"), false)
 		r.ended(c, now)
 		now = now.Add(time.Millisecond)
@@ -628,6 +629,7 @@ func TestNothingGrowsWithTheNumberOfCalls(t *testing.T) {
 	if _, err := r.add(c, now); err != nil {
 		t.Fatal(err)
 	}
+	c.update(func(v *control.Call) { v.Ended = now })
 	c.end([]byte("{}"), false)
 	r.ended(c, now)
 	if n := r.order.Len(); n != keepCalls || r.inFlight() != 0 {

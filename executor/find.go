@@ -47,9 +47,10 @@ func (s *Supervisor) find(ctx context.Context, who a2e.Caller, name string) (fou
 		}
 		return found{}, unshelved()
 	}
-	skill, near := view.Find(name)
-	if skill != nil && (skill.Status == skills.Created || skill.Status == skills.Archived) {
-		skill, near = nil, ""
+	skill := skills.Lookup(view, name)
+	hidden := skill != nil && (skill.Status == skills.Created || skill.Status == skills.Archived)
+	if hidden {
+		skill = nil
 	}
 	if skill == nil || skill.Name != strings.ToLower(strings.TrimSpace(name)) {
 		one, by, fail := s.plugged(ctx, who, name, skill != nil)
@@ -65,16 +66,24 @@ func (s *Supervisor) find(ctx context.Context, who a2e.Caller, name string) (fou
 		}
 	}
 	switch {
-	case skill == nil && near != "":
-		return found{}, a2e.Errorf(a2e.UnknownSkill, "unknown skill %q: did you mean %q?", clip(name, 80), near).With("suggestion", near)
+	case skill == nil && hidden:
+		return found{}, unknown(name, "")
 	case skill == nil:
-		return found{}, a2e.Errorf(a2e.UnknownSkill, "unknown skill %q", clip(name, 80))
+		_, near := view.Find(name)
+		return found{}, unknown(name, near)
 	case !view.Allows(skill):
 		return found{}, notAllowed(skill.Name, who.Agent)
 	case skill.Status == skills.Blocked:
 		return found{}, blocked(skill)
 	}
 	return found{skill: skill}, nil
+}
+
+func unknown(name, near string) *a2e.Error {
+	if near == "" {
+		return a2e.Errorf(a2e.UnknownSkill, "unknown skill %q", clip(name, 80))
+	}
+	return a2e.Errorf(a2e.UnknownSkill, "unknown skill %q: did you mean %q?", clip(name, 80), near).With("suggestion", near)
 }
 
 func blocked(skill *skills.Skill) *a2e.Error {

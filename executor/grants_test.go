@@ -351,7 +351,7 @@ func TestOverridesReachServicesOnly(t *testing.T) {
 	}
 	b.calls.mu.Lock()
 	c := b.calls.byReq["o1"]
-	kept := fmt.Sprintf("%+v %+v", c.req.LLMOverride.ProviderCredentials, c.override)
+	kept := fmt.Sprintf("%+v %+v", c.req.LLMOverride, c.override)
 	b.calls.mu.Unlock()
 	for what, text := range map[string]string{"the cell": *seen.Load(), "the call's record": kept, "the events": fmt.Sprint(events)} {
 		if strings.Contains(text, canary) {

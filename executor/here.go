@@ -60,13 +60,14 @@ func (s *Supervisor) execute(ctx context.Context, c *call, h *host, p *plan, r *
 	defer func() { s.watch.Phase("run", time.Since(running), c.spans.call.ID()) }()
 	run, cancel := context.WithCancel(trace.With(ctx, c.spans.phase))
 	defer cancel()
-	most, override := int64(p.policy.Limits.Output), c.override // which the call forgets at its end
-	asked := a2e.Execution{                                     // made here: the plugin may go on when the call has ended, and is then forgotten
-		Name: p.skill.Name, Arguments: p.arguments, CorrelationID: c.req.CorrelationID, LLMOverride: ownOverride(override),
+	// What the plugin is given is taken now: the call may have ended, and forgotten it, before the plugin begins.
+	most, who := int64(p.policy.Limits.Output), c.who
+	ex := a2e.Execution{
+		Name: p.skill.Name, Arguments: p.arguments, CorrelationID: c.req.CorrelationID, LLMOverride: ownOverride(c.override),
 		Metadata: maps.Clone(c.metadata(c.place())), Streaming: c.req.Streams(), EmitEvent: r.Tell,
 	}
 	got, ended, err := enter(s, h, p.skill.Name, func() (*wall.Result, error) {
-		res, err := h.plugin.ExecuteSkill(run, c.who, asked)
+		res, err := h.plugin.ExecuteSkill(run, who, ex)
 		if err != nil {
 			return nil, err
 		}

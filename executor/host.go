@@ -201,7 +201,7 @@ func (s *Supervisor) hosted(ctx context.Context, who a2e.Caller, view skills.Vie
 			if !view.Allows(one.skill) {
 				continue
 			}
-			if on, _ := view.Find(name); taken[name] || on != nil && on.Name == name {
+			if on := skills.Lookup(view, name); taken[name] || on != nil && on.Name == name {
 				if h.once("taken " + name) {
 					s.log.Warn("a plugin's skill is out of reach: another skill has its name, and comes first", "skill", name)
 				}

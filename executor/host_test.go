@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -393,5 +394,38 @@ func TestWhatACallerMaySeeAndUse(t *testing.T) {
 	}
 	if _, err := b.Discover(t.Context(), a2e.Caller{Principal: "broken"}, &a2e.DiscoverRequest{}); err == nil || strings.Contains(err.Error(), "fire") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// counting is a shelf that counts who asks for a suggestion: that takes its time where there are many skills.
+type counting struct {
+	skills.Catalog
+	suggested *atomic.Int64
+}
+
+func (c counting) View(context.Context, a2e.Caller) (skills.View, error) { return c, nil }
+func (c counting) Allows(*skills.Skill) bool                             { return true }
+func (c counting) Lookup(name string) *skills.Skill                      { return skills.Lookup(c.Catalog, name) }
+func (c counting) Find(name string) (*skills.Skill, string) {
+	c.suggested.Add(1)
+	return c.Catalog.Find(name)
+}
+
+// Who calls or lists what is there pays for no suggestion.
+func TestSuggestionsAreForWhatIsUnknown(t *testing.T) {
+	var suggested atomic.Int64
+	b := setUp(t, well, func(c *Config) {
+		c.Shelf, c.Plugins = counting{c.Skills, &suggested}, []Plugin{guest{"greet": gives("hello")}}
+	})
+	for _, name := range []string{"greet", "free"} {
+		if got := verdict(b.Call(t.Context(), a2e.Caller{}, req(name), nil)); got != "ok" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if _, err := b.Discover(t.Context(), a2e.Caller{}, &a2e.DiscoverRequest{}); err != nil || suggested.Load() != 0 {
+		t.Errorf("%d suggestions, %v", suggested.Load(), err)
+	}
+	if got := verdict(b.Call(t.Context(), a2e.Caller{}, req("fre"), nil)); got != "unknown_skill/" || suggested.Load() != 1 {
+		t.Errorf("%s, %d suggestions", got, suggested.Load())
 	}
 }

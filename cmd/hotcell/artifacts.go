@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/host"
 )
 
@@ -61,30 +61,28 @@ func newArtifacts(dir string, force bool) (*artifacts, error) {
 
 // add takes an artifact event's data.
 func (a *artifacts) add(data map[string]any) {
-	name, _ := data["name"].(string)
-	f := a.byName[name]
+	piece, err := a2e.PieceOf(&a2e.Event{Data: data})
+	f := a.byName[piece.Name]
 	switch {
 	case f == nil && len(a.order) >= maxArtifacts:
 		a.dropped++
 		return
 	case f == nil:
-		f = &artifact{name: name}
-		a.byName[name] = f
+		f = &artifact{name: piece.Name}
+		a.byName[piece.Name] = f
 		a.order = append(a.order, f)
-		f.path, f.err = a.reserve(name)
+		f.path, f.err = a.reserve(piece.Name)
 	case f.final:
 		return
 	}
-	text, _ := data["chunk"].(string)
-	chunk, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		f.err = errors.Join(f.err, errors.New("a chunk is not base64"))
 	}
-	f.size += int64(len(chunk))
+	f.size += int64(len(piece.Content))
 	if f.err == nil && f.path != "" {
-		f.err = a.write(f.path, chunk)
+		f.err = a.write(f.path, piece.Content)
 	}
-	f.final, _ = data["final"].(bool)
+	f.final = piece.Final
 }
 
 // reserve makes an empty file for an artifact, never in the place of one that is there, unless by force.

@@ -101,6 +101,7 @@ type bench struct {
 	journalled   func() error
 	auth         auth.Authenticator
 	reader       catalog.Reader
+	agents       catalog.Agents
 	schemaOfOne  string
 	timeoutOfOne time.Duration
 	testdata     string // absolute
@@ -134,6 +135,7 @@ func newBench(t *testing.T, run func(ctx context.Context, req *a2e.CallRequest, 
 					Policy: policies.Policy{Timeout: b.timeoutOfOne},
 				}},
 				catalog:    b.reader,
+				agents:     b.agents,
 				supervisor: b.super,
 				probe:      func(ctx context.Context) error { return b.probe(ctx) },
 				journalled: b.journalled,

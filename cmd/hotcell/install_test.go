@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/zip"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -90,9 +91,13 @@ func TestInstallFromAPipe(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	code := b.run("skills", "install", fmt.Sprintf("/dev/fd/%d", r.Fd()), "--data-dir", "data")
-	if code != exitOK || !strings.Contains(b.out.String(), "greet v1 is installed: 1 file, ") {
-		t.Errorf("exit %d: %s%s", code, b.out.String(), b.err.String())
+	b.app.stdin = bytes.NewReader(raw)
+	for _, from := range []string{fmt.Sprintf("/dev/fd/%d", r.Fd()), "-"} {
+		b.out.Reset()
+		code := b.run("skills", "install", from, "--data-dir", "data")
+		if code != exitOK || !strings.Contains(b.out.String(), "greet v1 is installed: 1 file, ") {
+			t.Errorf("%s: exit %d: %s%s", from, code, b.out.String(), b.err.String())
+		}
 	}
 }
 

@@ -26,12 +26,12 @@ func (a *app) installCmds() []*cobra.Command {
 	var name string
 	var asJSON, versionsJSON, rollbackJSON bool
 	add := &cobra.Command{
-		Use:   "install FILE|DIR",
+		Use:   "install FILE|DIR|-",
 		Short: "Install a skill: a zip or tar.gz archive, or a folder",
-		Long: "Install a skill: a zip or tar.gz archive of its folder, or the folder itself. It becomes the current version of the skill\n" +
+		Long: "Install a skill: a zip or tar.gz archive of its folder (- is stdin), or the folder itself. It becomes the current version of the skill\n" +
 			"of that name, and the newest ten are kept. All of it is checked before anything changes. A daemon with the same data\n" +
 			"folder serves it at once; calls in flight keep what they started with.",
-		Args: exactly("FILE|DIR"),
+		Args: exactly("FILE|DIR|-"),
 		RunE: func(c *cobra.Command, args []string) error { return a.installSkill(c.Context(), args[0], name, asJSON) },
 	}
 	add.Flags().StringVar(&name, "name", "", "`NAME` that the skill must have (default: whatever its SKILL.md says)")
@@ -75,17 +75,18 @@ func (a *app) installSkill(ctx context.Context, path, name string, asJSON bool) 
 	if name != "" && !skills.ValidName(name) {
 		return usagef("--name %q can't be a skill's name: expected 1 to 64 of a-z, 0-9 and single hyphens", oneLine(name, 80))
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return usagef("%w", plainPathError(err))
+	put := a.installFile
+	if info, err := os.Stat(path); path != "-" {
+		switch {
+		case err != nil:
+			return usagef("%w", plainPathError(err))
+		case info.IsDir():
+			put = installFolder
+		}
 	}
 	in, cfg, err := a.installer(ctx)
 	if err != nil {
 		return err
-	}
-	put := installFile
-	if info.IsDir() {
-		put = installFolder
 	}
 	got, err := put(ctx, in, path, name)
 	if err != nil {
@@ -99,12 +100,16 @@ func (a *app) installSkill(ctx context.Context, path, name string, asJSON bool) 
 	return a.out.failed()
 }
 
-func installFile(ctx context.Context, in *install.Installer, path, name string) (*catalog.Installed, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, usagef("%w", plainPathError(err))
+func (a *app) installFile(ctx context.Context, in *install.Installer, path, name string) (*catalog.Installed, error) {
+	f := a.stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, usagef("%w", plainPathError(err))
+		}
+		defer file.Close()
+		f = file
 	}
-	defer f.Close()
 	first := make([]byte, 4)
 	n, err := io.ReadFull(f, first)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {

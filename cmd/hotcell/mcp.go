@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
+	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/mcphost"
 )
 
@@ -51,6 +53,8 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 	}
 	who := auth.Nobody()
 	who.Agent = agent
+	a.warnOfStranger(ctx, sys.agents, who.Caller("mcp"))
+	a.expects("MCP", "an agent host that starts hotcell")
 	bye := newFarewell(os.Getppid, parentEvery)
 	defer sys.watched(ctx)()
 	signals := a.interruptible(ctx, sys.supervisor, nil, func(ctx context.Context) {
@@ -73,4 +77,23 @@ func mcpEnd(err error) error {
 		return usagef("%w", err)
 	}
 	return err
+}
+
+// warnOfStranger says that no allowlist applies to the agent that a client is said to be, since nobody made it.
+func (a *app) warnOfStranger(ctx context.Context, agents catalog.Agents, who a2e.Caller) {
+	if who.Agent == "" || agents == nil {
+		return
+	}
+	_, err := agents.ID(ctx, who, who.Agent)
+	var told *catalog.Error
+	if errors.As(err, &told) && told.Code == catalog.AgentNotFound {
+		a.errs.line("hotcell: warning: there is no agent " + who.Agent + ", so no allowlist applies to it: 'hotcell agents create' makes it")
+	}
+}
+
+// expects says on a terminal what is spoken there, and by whom: people who start this wait for nothing otherwise.
+func (a *app) expects(protocol, by string) {
+	if isTerminal(a.stdin) {
+		a.errs.line("hotcell: " + protocol + " is spoken here by " + by + ", one message a line; Ctrl-D ends it")
+	}
 }

@@ -126,6 +126,46 @@ func TestMCPOnStdio(t *testing.T) {
 	_ = session.Close()
 }
 
+// oneAgent is a host that has the agent "bot".
+type oneAgent struct{ catalog.Agents }
+
+func (oneAgent) ID(_ context.Context, _ a2e.Caller, name string) (int64, error) {
+	if name != "bot" {
+		return 0, &catalog.Error{Code: catalog.AgentNotFound, Message: "no such agent"}
+	}
+	return 1, nil
+}
+
+// An agent's name that is misspelt opens everything, so it is said.
+func TestMCPOfAnUnknownAgent(t *testing.T) {
+	for agent, warned := range map[string]bool{"bot": false, "bto": true, "": false} {
+		b := newBench(t, nil)
+		b.reader, b.agents = oneTool{}, oneAgent{}
+		if code := b.run("mcp", "--agent", agent); code != exitOK {
+			t.Errorf("%q: exit %d: %s", agent, code, b.err.String())
+		}
+		if got := strings.Contains(b.err.String(), "there is no agent bto, so no allowlist applies to it"); got != warned {
+			t.Errorf("%q: %s", agent, b.err.String())
+		}
+	}
+}
+
+// Who starts it by hand is told what it waits for.
+func TestMCPOnATerminal(t *testing.T) {
+	b := newBench(t, nil)
+	b.reader = oneTool{}
+	master, slave := openPTY(t)
+	defer master.Close()
+	defer slave.Close()
+	b.app.stdin = slave
+	if _, err := master.Write([]byte{4}); err != nil { // Ctrl-D
+		t.Fatal(err)
+	}
+	if code := b.run("mcp"); code != exitOK || !strings.Contains(b.err.String(), "MCP is spoken here by an agent host") {
+		t.Errorf("exit %d: %s", code, b.err.String())
+	}
+}
+
 // A signal lets calls end, and their answers get out.
 func TestMCPStopsOnSignal(t *testing.T) {
 	b := newBench(t, succeed(nil, "done"))

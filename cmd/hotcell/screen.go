@@ -43,8 +43,8 @@ func newScreen(w io.Writer, getenv func(string) string) *screen {
 	return &screen{w: w, live: live, style: newStyles(w, live), width: width}
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

@@ -42,6 +42,7 @@ func (a *app) stdio(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, sys.close())
 	}
+	a.expects("A2E", "a program that starts hotcell")
 	defer sys.watched(ctx)()
 	signals := a.interruptible(ctx, sys.supervisor, nil, func(ctx context.Context) {
 		ctx, stop := bye.watch(ctx, sys.supervisor, log)

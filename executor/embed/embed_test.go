@@ -152,6 +152,7 @@ func TestHTTP(t *testing.T) {
 		{http.MethodGet, "/v1/skills", "", `"name":"greet"`},
 		{http.MethodPost, "/v1/calls", strings.TrimSpace(greetLine), "Hello, Ada!"},
 		{http.MethodGet, "/.well-known/agent-card.json", "", `"greet"`},
+		{http.MethodGet, "/openapi.json", "", `"install-skill"`},
 		{http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
 			`"clientInfo":{"name":"t","version":"1"}}}`, `"serverInfo"`},
 	} {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,44 +54,111 @@ func with(token string) *http.Client {
 	return &http.Client{Transport: bearer{token, &http.Transport{DisableKeepAlives: true, Proxy: nil}}}
 }
 
-// start runs a daemon until the test's end.
+// daemons are those that the tests share, so that there is one start, and one set of waiting cells, for all of them. TestMain
+// stops them.
+var daemons struct {
+	sync.Mutex
+	byAuth map[string]*daemon
+	ends   []func() error // the newest first
+}
+
+// start returns the daemon that wants tokens.
 func start(t *testing.T) *daemon {
 	t.Helper()
-	d := startWith(t, "token")
-	d.introduce(t)
-	return d
+	return shared(t, "token")
 }
 
-// startOpen runs one that asks nobody who calls.
+// startOpen returns the one that asks nobody who calls.
 func startOpen(t *testing.T) *daemon {
 	t.Helper()
-	d := startWith(t, "none")
-	d.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}}
-	d.control = d.http
-	return d
+	return shared(t, "none")
 }
 
-func startWith(t *testing.T, auth string) *daemon {
+func shared(t *testing.T, auth string) *daemon {
 	t.Helper()
 	testutil.Require(t, "docker")
 	testutil.Require(t, "image-python")
 	if built, _ := filepath.Glob("../../cmd/hotcell/embed/hotcell-runner-*"); len(built) == 0 {
 		t.Fatal("no runner is built: run 'make build' first")
 	}
-	d := &daemon{bin: testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell"), dir: t.TempDir()}
-	d.socket = filepath.Join(d.dir, "s")
-	d.env = append(os.Environ(), "HOTCELL_SKILLS="+folders(t, d.dir), "HOTCELL__POLICY__IMAGES__PULL=never",
-		"HOTCELL__DATA_DIR="+filepath.Join(d.dir, "data"), "HOTCELL__AUTH__MODE="+auth)
+	daemons.Lock()
+	defer daemons.Unlock()
+	if d := daemons.byAuth[auth]; d != nil {
+		return d
+	}
+	d, err := run(auth)
+	if err == nil && auth == "token" {
+		err = d.introduce(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if daemons.byAuth == nil {
+		daemons.byAuth = map[string]*daemon{}
+	}
+	daemons.byAuth[auth] = d
+	return d
+}
+
+// atEnd has something done when all tests have ended. The lock is held.
+func atEnd(do func() error) { daemons.ends = slices.Insert(daemons.ends, 0, do) }
+
+// stopAll stops the daemons.
+func stopAll() (err error) {
+	daemons.Lock()
+	defer daemons.Unlock()
+	for _, end := range daemons.ends {
+		err = errors.Join(err, end())
+	}
+	return err
+}
+
+// program is hotcell, which is built once. The lock is held.
+var program = sync.OnceValues(func() (string, error) {
+	path, done, err := testutil.GoBuildForAll("github.com/hotcell/hotcell/cmd/hotcell")
+	if err == nil {
+		atEnd(done)
+	}
+	return path, err
+})
+
+// run starts a daemon, which [stopAll] stops.
+func run(auth string) (*daemon, error) {
+	bin, err := program()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "hotcell-doors-")
+	if err != nil {
+		return nil, err
+	}
+	atEnd(func() error { return os.RemoveAll(dir) })
+	d := &daemon{bin: bin, dir: dir, socket: filepath.Join(dir, "s")}
+	skills, err := folders(dir)
+	if err != nil {
+		return nil, err
+	}
+	d.env = slices.Clip(append(os.Environ(), "HOTCELL_SKILLS="+skills, "HOTCELL__POLICY__IMAGES__PULL=never",
+		"HOTCELL__DATA_DIR="+filepath.Join(dir, "data"), "HOTCELL__AUTH__MODE="+auth))
+	if auth == "none" {
+		d.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}}
+		d.control = d.http
+	}
+	return d, d.serve()
+}
+
+// serve runs hotcell serve, and returns once it is ready.
+func (d *daemon) serve() error {
 	cmd := exec.Command(d.bin, "serve", "--socket", d.socket, "--listen", "127.0.0.1:0")
 	cmd.Dir, cmd.Env = d.dir, d.env
 	var said bytes.Buffer
 	ready, ended := make(chan string, 1), make(chan struct{})
 	pipe, err := cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -103,76 +171,79 @@ func startWith(t *testing.T, auth string) *daemon {
 			}
 		}
 	})
-	t.Cleanup(func() {
-		own := d.instances(t)
+	atEnd(func() error {
+		own, err := d.instances()
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		kill := time.AfterFunc(90*time.Second, func() { _ = cmd.Process.Kill() })
 		defer kill.Stop()
 		reading.Wait()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the daemon ended with %v", err)
-		}
+		err = errors.Join(err, cmd.Wait())
 		for _, id := range own {
 			if left := leftovers(id); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
+				err = errors.Join(err, fmt.Errorf("left behind: %v", left))
 			}
 		}
-		if t.Failed() {
-			t.Logf("the daemon said: %s", said.String())
+		if err != nil {
+			return fmt.Errorf("the daemon ended with %w\nit said: %s", err, said.String())
 		}
+		return nil
 	})
 	select {
 	case d.url = <-ready:
+		return nil
 	case <-ended:
-		t.Fatalf("the daemon did not start: %s", said.String())
+		return fmt.Errorf("the daemon did not start: %s", said.String())
 	case <-time.After(time.Minute):
-		t.Fatal("the daemon is not ready after a minute")
+		return errors.New("the daemon is not ready after a minute")
 	}
-	return d
 }
 
 // introduce makes the agent that calls, and puts the catalogue on its allowlist.
-func (d *daemon) introduce(t *testing.T) {
-	t.Helper()
-	d.control = with(d.tokenFor(t, "--principal", "root", "--scope", "admin,calls"))
-	owner := with(d.tokenFor(t, "--principal", "alice", "--scope", "skills:read,skills:write"))
+func (d *daemon) introduce(ctx context.Context) error {
+	admin, err := d.tokenFor(ctx, "--principal", "root", "--scope", "admin,calls")
+	if err != nil {
+		return err
+	}
+	owner, err := d.tokenFor(ctx, "--principal", "alice", "--scope", "skills:read,skills:write")
+	if err != nil {
+		return err
+	}
+	d.control = with(admin)
 	made := []struct{ method, path, body string }{{http.MethodPost, "/api/v1/agents", `{"name":"guest"}`}}
 	for _, name := range catalogue() {
 		made = append(made, struct{ method, path, body string }{http.MethodPut, "/api/v1/agents/guest/skills/" + name, "{}"})
 	}
 	for _, m := range made {
-		if err := ask(t.Context(), owner, m.method, d.url+m.path, m.body, nil); err != nil {
-			t.Fatal(err)
+		if err := ask(ctx, with(owner), m.method, d.url+m.path, m.body, nil); err != nil {
+			return err
 		}
 	}
-	d.token = d.tokenFor(t, "--principal", "alice", "--agent", "guest")
+	if d.token, err = d.tokenFor(ctx, "--principal", "alice", "--agent", "guest"); err != nil {
+		return err
+	}
 	d.http = with(d.token)
-	d.env = append(d.env, "HOTCELL_TOKEN="+d.token)
+	d.env = slices.Clip(append(d.env, "HOTCELL_TOKEN="+d.token))
+	return nil
 }
 
 // tokenFor makes a token for the daemon.
-func (d *daemon) tokenFor(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(d.bin, append([]string{"tokens", "create"}, args...)...)
+func (d *daemon) tokenFor(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, d.bin, append([]string{"tokens", "create"}, args...)...)
 	cmd.Dir, cmd.Env = d.dir, d.env
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("tokens create %v: %v", args, err)
+		return "", fmt.Errorf("tokens create %v: %w", args, err)
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), nil
 }
 
 // instances are the supervisors of the daemon's data folder.
-func (d *daemon) instances(t *testing.T) (ids []string) {
-	t.Helper()
+func (d *daemon) instances() (ids []string, err error) {
 	all, err := instance.List(filepath.Join(d.dir, "data", "instances"))
-	if err != nil {
-		t.Error(err)
-	}
 	for _, i := range all {
 		ids = append(ids, i.Instance)
 	}
-	return ids
+	return ids, err
 }
 
 // ask makes a request of the daemon's control surface.

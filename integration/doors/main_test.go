@@ -2,6 +2,7 @@ package doors
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -13,10 +14,18 @@ import (
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
 
-// TestMain runs the tests and then looks for goroutines that they left. What daemons leave on the engine is looked for where
-// each of them is stopped.
+// TestMain runs the tests, stops the daemons, and then looks for goroutines that were left. What daemons leave on the engine is
+// looked for where each of them is stopped.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil { // columns wait for their cells more than they work
+		panic(err)
+	}
 	code := m.Run()
+	if err := stopAll(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
 	if err := goleak.Find(); err != nil {
 		fmt.Fprintln(os.Stderr, "goroutines left behind:", err)
 		code = max(code, 1)

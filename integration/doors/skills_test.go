@@ -3,12 +3,12 @@ package doors
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"testing"
 
 	"github.com/hotcell/hotcell/integration/rig"
 )
@@ -76,29 +76,25 @@ func catalogue() []string {
 }
 
 // folders writes the skills, and returns their folder.
-func folders(t *testing.T, dir string) string {
-	t.Helper()
-	root := filepath.Join(dir, "skills")
+func folders(dir string) (root string, err error) {
+	root = filepath.Join(dir, "skills")
 	for name, skill := range scripts() {
 		for path, file := range rig.PythonSkill(name, skill.yaml, skill.script) {
-			write(t, filepath.Join(root, path), file.Data)
+			err = errors.Join(err, write(filepath.Join(root, path), file.Data))
 		}
 	}
-	write(t, filepath.Join(root, "book", "SKILL.md"), []byte("---\nname: book\ndescription: has many pages\n---\n"))
+	err = errors.Join(err, write(filepath.Join(root, "book", "SKILL.md"), []byte("---\nname: book\ndescription: has many pages\n---\n")))
 	for i := range crowdSize {
-		write(t, filepath.Join(root, "book", page(i)), []byte(content(i)))
+		err = errors.Join(err, write(filepath.Join(root, "book", page(i)), []byte(content(i))))
 	}
-	return root
+	return root, err
 }
 
-func write(t *testing.T, path string, data []byte) {
-	t.Helper()
+func write(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return os.WriteFile(path, data, 0o644)
 }
 
 // The pages of a skill that is only read, one for each of a crowd of callers.

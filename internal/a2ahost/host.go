@@ -56,12 +56,13 @@ type Host struct {
 	log     *slog.Logger
 	opts    Options
 
-	views  views
-	cards  cards
-	memory *memory
-	bodies *auth.Shares // bytes of large requests
-	places *auth.Shares // for large answers
-	page   int          // bytes of contents in a page of a list
+	views       views
+	cards       cards
+	memory      *memory
+	bodies      *auth.Shares // bytes of large requests
+	contents    *auth.Shares // bytes of artifacts that requests put together
+	subscribers *auth.Shares
+	page        int // bytes of contents in a page of a list
 
 	life  context.Context // ends with the door
 	end   context.CancelFunc
@@ -73,8 +74,10 @@ type Host struct {
 	closed  bool
 }
 
-// mostLive bounds the tasks in flight.
-const mostLive = 2048
+const (
+	mostLive        = 2048 // tasks in flight
+	mostSubscribers = 512  // subscriptions at once, half as many of one principal
+)
 
 // New makes the door.
 func New(o Options) (*Host, error) {
@@ -94,8 +97,10 @@ func New(o Options) (*Host, error) {
 		o.Patience = 10 * time.Second
 	}
 	h := &Host{
-		handler: o.Handler, control: o.Control, skills: o.Skills, log: o.Log, opts: o, memory: newMemory(), bodies: auth.NewShares(allBodies, allBodies/2), places: auth.NewShares(mostReads, mostReads/2), page: mostInList, live: map[string]*task{},
-		awaited: map[string]*wait{},
+		handler: o.Handler, control: o.Control, skills: o.Skills, log: o.Log, opts: o, memory: newMemory(),
+		bodies: auth.NewShares(allBodies, allBodies/2), contents: auth.NewShares(allContents, allContents/2),
+		subscribers: auth.NewShares(mostSubscribers, mostSubscribers/2), page: mostInList,
+		live: map[string]*task{}, awaited: map[string]*wait{},
 	}
 	h.life, h.end = context.WithCancel(context.Background())
 	return h, nil

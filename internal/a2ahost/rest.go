@@ -233,6 +233,9 @@ func (h *Host) failREST(c *call, err error) {
 		return
 	}
 	status, body := h.fault(err, c.r.Method+" "+c.r.URL.Path).body()
+	if status == http.StatusServiceUnavailable {
+		c.w.Header().Set("Retry-After", retryAfter)
+	}
 	writeJSON(c.w, status, c.media(), body)
 }
 

@@ -168,7 +168,12 @@ func (h *Host) sendMessage(ctx context.Context, who a2e.Caller, p *sendParams, s
 		return t.submitted().task(nil, h.memory.history(who.Principal, t.id), c.HistoryLength), nil
 	}
 	var got pieces
-	if err := t.follow(ctx, s, func(u a2a.Event) error { got.take(u); return nil }); err != nil {
+	err = t.follow(ctx, s, func(u a2a.Event) error {
+		got.take(u)
+		got.full = got.full || !leased(ctx).holds(got.bytes) // what is missing then can be read later
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return t.end.task(&got, h.memory.history(who.Principal, t.id), c.HistoryLength), nil

@@ -15,6 +15,11 @@ func (h *Host) subscribe(ctx context.Context, who a2e.Caller, p *taskParams, emi
 	if err := checkTask(p); err != nil {
 		return err
 	}
+	leave, ok := h.subscribers.Take(who.Principal, 1)
+	if !ok {
+		return &fault{kind: errBusy, message: "too many subscriptions are open already: end some of them, or try again later", task: p.ID}
+	}
+	defer leave()
 	r, t, err := h.locate(ctx, who, p.ID)
 	if err != nil {
 		return err
@@ -39,6 +44,7 @@ func (h *Host) subscribe(ctx context.Context, who a2e.Caller, p *taskParams, emi
 		t.leave(s)
 		return err
 	}
+	leased(ctx).end()
 	return t.follow(ctx, s, emit)
 }
 
@@ -53,7 +59,6 @@ func (h *Host) again(ctx context.Context, who a2e.Caller, r *record) (*record, e
 // opening is how a stream begins that joins late: the task as it stands after an event. Artifacts that are too large for
 // one event follow in pieces.
 func (h *Host) opening(ctx context.Context, who a2e.Caller, r *record, seq int, emit func(a2a.Event) error) error {
-	defer endReading(ctx)
 	p := &pieces{}
 	if seq >= 0 {
 		var err error
@@ -103,10 +108,10 @@ func (h *Host) watch(ctx context.Context, who a2e.Caller, r *record, emit func(a
 	if err == nil {
 		err = emit(r.task(p, h.memory.history(who.Principal, r.id), nil))
 	}
-	endReading(ctx)
 	if err != nil {
 		return err
 	}
+	leased(ctx).end()
 	if r.state() == a2a.TaskStateInputRequired {
 		return h.answered(ctx, who, r.id, emit)
 	}

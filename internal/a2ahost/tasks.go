@@ -81,17 +81,15 @@ func (h *Host) shown(ctx context.Context, who a2e.Caller, id identity, question 
 // pieces reads what a task's skill said, up to an event, or as much as there is where that is -1.
 func (h *Host) pieces(ctx context.Context, who a2e.Caller, r *record, upto int) (*pieces, error) {
 	p, tell := &pieces{}, newTeller(r.id)
-	if r.call.ID != "" {
-		if err := h.reads(ctx, who); err != nil {
-			return nil, err
-		}
-	}
 	err := h.events(ctx, who, r, upto, func(ev *a2e.Event) error {
 		p.gap = p.gap || ev.Seq != p.next
 		p.next = ev.Seq + 1
 		p.take(tell.tell(ev))
-		if p.full {
+		switch {
+		case p.full:
 			return errEnough
+		case !leased(ctx).holds(p.bytes):
+			return &fault{kind: errBusy, message: "too many large tasks are being read already: try again later", task: r.id.task}
 		}
 		return nil
 	})

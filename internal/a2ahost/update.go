@@ -1,7 +1,6 @@
 package a2ahost
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"math"
 	"slices"
@@ -41,23 +40,19 @@ func (t *teller) tell(ev *a2e.Event) a2a.Event {
 }
 
 func (t *teller) piece(ev *a2e.Event) *a2a.TaskArtifactUpdateEvent {
-	name, _ := ev.Data["name"].(string)
-	mime, _ := ev.Data["mime"].(string)
-	chunk, _ := ev.Data["chunk"].(string)
-	last, _ := ev.Data["final"].(bool)
-	content, err := base64.StdEncoding.DecodeString(chunk)
-	if err != nil || name == "" {
+	piece, err := a2e.PieceOf(ev)
+	if err != nil || piece.Name == "" {
 		return nil // the supervisor lets none through
 	}
-	piece := &a2a.TaskArtifactUpdateEvent{
-		TaskID: a2a.TaskID(t.id.task), ContextID: t.id.context, Append: t.begun[name], LastChunk: last,
+	update := &a2a.TaskArtifactUpdateEvent{
+		TaskID: a2a.TaskID(t.id.task), ContextID: t.id.context, Append: t.begun[piece.Name], LastChunk: piece.Final,
 		Artifact: &a2a.Artifact{
-			ID: fileID(name), Name: name,
-			Parts: a2a.ContentParts{{Content: a2a.Raw(content), Filename: name, MediaType: mime}},
+			ID: fileID(piece.Name), Name: piece.Name,
+			Parts: a2a.ContentParts{{Content: a2a.Raw(piece.Content), Filename: piece.Name, MediaType: piece.Mime}},
 		},
 	}
-	t.begun[name] = true
-	return piece
+	t.begun[piece.Name] = true
+	return update
 }
 
 // fileID and resultID are the ids of a task's artifacts: its files by their names, and what the skill returned.
@@ -134,26 +129,28 @@ func (p *pieces) artifact(u *a2a.TaskArtifactUpdateEvent) {
 		p.byID, p.open = map[a2a.ArtifactID]*a2a.Artifact{}, map[a2a.ArtifactID]bool{}
 	}
 	size := len(u.Artifact.Parts[0].Raw())
+	whole, raw := p.byID[u.Artifact.ID], a2a.Raw(u.Artifact.Parts[0].Raw())
 	if p.full = p.full || p.bytes+size > mostInTask; p.full {
 		p.open[u.Artifact.ID] = true
-		return
+		if whole != nil {
+			return
+		}
+		raw, size = a2a.Raw{}, 0 // that it is there is said all the same
+	} else {
+		p.open[u.Artifact.ID] = !u.LastChunk
 	}
 	p.bytes += size
-	p.open[u.Artifact.ID] = !u.LastChunk
-	whole := p.byID[u.Artifact.ID]
 	if whole == nil {
 		one := *u.Artifact
 		content := *u.Artifact.Parts[0]
-		if raw, ok := content.Content.(a2a.Raw); ok {
-			content.Content = slices.Clone(raw)
-		}
+		content.Content = slices.Clone(raw)
 		one.Parts = a2a.ContentParts{&content}
 		p.byID[one.ID] = &one
 		p.order = append(p.order, &one)
 		return
 	}
-	raw, _ := whole.Parts[0].Content.(a2a.Raw)
-	whole.Parts[0].Content = append(raw, u.Artifact.Parts[0].Raw()...)
+	sofar, _ := whole.Parts[0].Content.(a2a.Raw)
+	whole.Parts[0].Content = append(sofar, raw...)
 }
 
 // artifacts are those that there are. One that lacks something says so.

@@ -24,6 +24,7 @@ const (
 	mediaA2A   = "application/a2a+json"
 	mediaSSE   = "text/event-stream"
 	writeLimit = 60 * time.Second // for an answer, or for an event of a stream, instead of the listener's
+	retryAfter = "5"              // seconds, for who found no room
 )
 
 // route sends a request to its binding.
@@ -32,14 +33,14 @@ func (h *Host) route(w http.ResponseWriter, r *http.Request) {
 	activate(w, r)
 	done, ok := h.room(r)
 	if !ok {
+		w.Header().Set("Retry-After", retryAfter)
 		status, body := (&fault{kind: errBusy, message: "too many large requests are being served already: try again later"}).body()
 		writeJSON(w, status, mediaJSON, body)
 		return
 	}
 	defer done()
-	place := &reading{}
-	defer place.end()
-	r = r.WithContext(context.WithValue(r.Context(), readingKey{}, place))
+	r, answered := h.lend(r)
+	defer answered()
 	path := strings.TrimPrefix(r.URL.Path, BasePath)
 	if path == "/rpc" || path == "/rpc/" {
 		h.serveRPC(w, r)

@@ -40,7 +40,7 @@ func (o *object) get(field, expected string, v any) bool {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	if dec.Decode(v) != nil {
-		o.violation(field, expected, kind(raw))
+		o.violation(field, expected, JSONKind(raw))
 		return false
 	}
 	return true
@@ -109,7 +109,7 @@ func (o *object) timeout(field string) *int {
 	const expected = "a whole number of seconds above 0"
 	var n json.Number // takes numbers and strings that hold one
 	if json.Unmarshal(raw, &n) != nil || n == "" {
-		o.violation(field, expected, kind(raw))
+		o.violation(field, expected, JSONKind(raw))
 		return nil
 	}
 	f, err := n.Float64()
@@ -143,8 +143,8 @@ func (o *object) llm(field string) *LLMConfig {
 	return c
 }
 
-// kind names the kind of a JSON value.
-func kind(raw []byte) string {
+// JSONKind names the kind of a JSON value, for messages.
+func JSONKind(raw []byte) string {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
 		return "nothing"

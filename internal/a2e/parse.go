@@ -54,7 +54,7 @@ func syntax(line []byte) *Error {
 		err := json.Unmarshal(line, &v)
 		return Errorf(ParseError, "line is not JSON: %v", err)
 	}
-	if k := kind(line); k != "an object" {
+	if k := JSONKind(line); k != "an object" {
 		return Errorf(ParseError, "expected a JSON object, got %s", k)
 	}
 	return nil

@@ -17,6 +17,7 @@ type WebOptions struct {
 	Handshake    time.Duration // for a session to show a token, where one is wanted; 0: 30s
 	MaxSessions  int           // in all; 0: 256
 	PerPrincipal int           // sessions of one principal; 0: 64. Does not apply where nothing authenticates
+	Recheck      time.Duration // how often the token of a connected stream is looked at again; 0: 1m
 	Unknown      int           // sessions that showed no token yet, where one is wanted; 0: 64
 	Queued       int           // bytes that wait for the stream of one session; 0: twice the host's MaxLine
 	QueuedInAll  int           // the same of all sessions together; 0: 128 MiB
@@ -37,12 +38,13 @@ type Web struct {
 
 // Web makes the HTTP door of a host whose Door says how it is to be called. It fails when an option has no meaning.
 func (h *Host) Web(opt WebOptions) (*Web, error) {
-	if min(opt.SessionIdle, opt.Handshake) < 0 ||
+	if min(opt.SessionIdle, opt.Handshake, opt.Recheck) < 0 ||
 		min(opt.MaxSessions, opt.PerPrincipal, opt.Unknown, opt.Queued, opt.QueuedInAll) < 0 {
 		return nil, errors.New("a2e over http: a limit is negative")
 	}
 	orDefault(&opt.SessionIdle, 10*time.Minute)
 	orDefault(&opt.Handshake, 30*time.Second)
+	orDefault(&opt.Recheck, time.Minute)
 	orDefault(&opt.MaxSessions, 256)
 	orDefault(&opt.PerPrincipal, 64)
 	orDefault(&opt.Unknown, 64)

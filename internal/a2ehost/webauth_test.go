@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -130,6 +131,29 @@ func TestTheHeaderOfARequestCounts(t *testing.T) {
 	}
 	if len(f.saw) != 1 || f.saw[0].Principal != "alice" {
 		t.Errorf("the handler saw %+v", f.saw)
+	}
+}
+
+// A stream ends soon after its token, whether that was shown in the handshake or comes with each request.
+func TestAStreamEndsWithItsToken(t *testing.T) {
+	for _, token := range []string{"", "alices-key"} {
+		d, _, keeper := serveKeyed(t, WebOptions{Recheck: 5 * time.Millisecond})
+		p := d.session(token)
+		st := p.connect()
+		if token == "" {
+			p.send(shake("me", "alices-key"))
+			if got := heard[*a2e.HandshakeResponse](st); !got.OK {
+				t.Fatalf("handshake = %+v", got)
+			}
+		}
+		p.send(callLine("c1", "echo"))
+		heard[*a2e.CallResponse](st)
+		keeper.revoke("alices-key")
+		late := time.AfterFunc(time.Minute, st.end)
+		if rest, err := io.ReadAll(st.r); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("token %q: the stream said %q, %v", token, rest, err)
+		}
+		late.Stop()
 	}
 }
 

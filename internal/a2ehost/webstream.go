@@ -1,11 +1,16 @@
 package a2ehost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 )
 
 // stream is one connection that a session's messages are written to.
@@ -111,8 +116,12 @@ func (w *Web) stream(rw http.ResponseWriter, r *http.Request) {
 		refuse(rw, http.StatusMethodNotAllowed, "method_not_allowed", "expected GET")
 		return
 	}
-	ws, _, ok := w.session(rw, r)
-	if !ok || !w.stillValid(rw, r, ws) {
+	ws, token, ok := w.session(rw, r)
+	if !ok {
+		return
+	}
+	if why := w.unwelcome(r.Context(), ws, token); why != nil {
+		w.unidentified(rw, why)
 		return
 	}
 	rc := http.NewResponseController(rw)
@@ -121,7 +130,7 @@ func (w *Web) stream(rw http.ResponseWriter, r *http.Request) {
 	ws.out.attach(st)
 	err := ws.out.open(st)
 	if err == nil {
-		err = ws.out.deliver(r.Context(), st, ws.writing)
+		err = w.deliver(r.Context(), ws, st, token)
 	}
 	if err == nil {
 		err = ws.out.arm(st) // for the end of the answer, which the server writes
@@ -137,18 +146,45 @@ func (w *Web) stream(rw http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// stillValid looks at the token of a session's handshake again.
-func (w *Web) stillValid(rw http.ResponseWriter, r *http.Request, ws *webSession) bool {
+// deliver writes a session's messages to st as long as the token is good with which its client came.
+func (w *Web) deliver(ctx context.Context, ws *webSession, st *stream, token auth.Secret) error {
+	ctx, cut := context.WithCancelCause(ctx)
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	defer cut(nil)
+	looking.Go(func() {
+		tick := time.NewTicker(w.opt.Recheck)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			if why := w.unwelcome(ctx, ws, token); why != nil && why.Code == a2e.Unauthorized {
+				cut(why)
+				return
+			}
+		}
+	})
+	if err := ws.out.deliver(ctx, st, ws.writing); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return nil
+}
+
+// unwelcome looks again at the token of a request, or at that of the session's handshake where the request has none. It says
+// why that opens nothing, if so.
+func (w *Web) unwelcome(ctx context.Context, ws *webSession, token auth.Secret) *a2e.Error {
 	c, shown := ws.shown()
-	if !shown {
-		return true
+	switch {
+	case !token.Empty():
+		c = claim{header: token}
+	case !shown:
+		return nil
 	}
-	_, why := w.host.identify(r.Context(), c)
-	if why == nil {
-		return true
-	}
-	w.unidentified(rw, why)
-	return false
+	_, why := w.host.identify(ctx, c)
+	return why
 }
 
 func (ws *webSession) short() string { return fmt.Sprintf("%.8s", ws.id) }

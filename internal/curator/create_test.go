@@ -124,11 +124,13 @@ func (hosts) ExecuteSkill(context.Context, a2e.Caller, a2e.Execution) (*a2e.Resu
 
 func TestUnsafePathsAreRefused(t *testing.T) {
 	r := newRig(t)
-	for _, path := range []string{"", "/a", "a/", "a//b", "./a", "a/..", "../a", "..", ".", `a\b`, "a\x00b", "a\nb", "a\x7f", "a/./b", "\xff"} {
+	for _, path := range []string{"", "/a", "a/", "a//b", "./a", "a/..", "../a", "..", ".", `a\b`, "a\x00b", "a\nb", "a\x7f", "a/./b", "\xff",
+		strings.Repeat("a", mostPart+1), strings.Repeat("a/", mostPath/2) + "b", strings.Repeat("a/", 95_000) + "b", // deep ones would take minutes
+	} {
 		_, err := r.Create(t.Context(), alice, 0, withFiles(draft("notes"), path, "x"))
 		refused(t, err, catalog.ValidationError)
 	}
-	for i, path := range []string{"a", "a b", "a/b/c.md", "...", ".hidden", "ü/技能.md", "a:b"} {
+	for i, path := range []string{"a", "a b", "a/b/c.md", "...", ".hidden", "ü/技能.md", "a:b", strings.Repeat("a", mostPart)} {
 		r.create(t, alice, 0, withFiles(draft(fmt.Sprintf("notes-%d", i)), path, "x"))
 	}
 }

@@ -18,6 +18,8 @@ const (
 	mostFiles       = 20 // of one skill, beside SKILL.md
 	mostBytes       = 200_000
 	mostDescription = 1024 // characters
+	mostPath        = 512  // bytes of a path
+	mostPart        = 255  // and between two of its slashes
 	frontEstimate   = 128  // bytes that the rest of a frontmatter counts
 )
 
@@ -62,13 +64,13 @@ func tooLarge(name string) error {
 	return refuse(catalog.FileTooLarge, "'%s' exceeds the %d-byte per-file limit.", shown(name), catalog.MaxRead)
 }
 
-// safePath reports whether a path is a plain relative one.
+// safePath reports whether a path is a plain relative one that every file system takes.
 func safePath(name string) bool {
-	if name == "" || !utf8.ValidString(name) || strings.Contains(name, `\`) || strings.ContainsFunc(name, unicode.IsControl) {
+	if name == "" || len(name) > mostPath || !utf8.ValidString(name) || strings.Contains(name, `\`) || strings.ContainsFunc(name, unicode.IsControl) {
 		return false
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || part == "." || part == ".." {
+		if part == "" || part == "." || part == ".." || len(part) > mostPart {
 			return false
 		}
 	}

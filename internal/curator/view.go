@@ -96,13 +96,18 @@ func own(name string) bool {
 
 // Find implements [skills.Catalog].
 func (v *view) Find(name string) (skill *skills.Skill, suggestion string) {
-	if s := v.shipped.Lookup(name); s != nil {
-		return s, ""
-	}
-	if s := v.own(name); s != nil {
+	if s := v.Lookup(name); s != nil {
 		return s, ""
 	}
 	return v.shipped.Find(name)
+}
+
+// Lookup is Find without a suggestion.
+func (v *view) Lookup(name string) *skills.Skill {
+	if s := v.shipped.Lookup(name); s != nil {
+		return s
+	}
+	return v.own(name)
 }
 
 // own finds a custom skill.

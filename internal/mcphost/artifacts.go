@@ -1,13 +1,14 @@
 package mcphost
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/url"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hotcell/hotcell/internal/a2e"
 )
 
 // Bounds of what a result says of its call's artifacts.
@@ -36,37 +37,36 @@ type artifact struct {
 
 func newArtifacts() *artifacts { return &artifacts{byName: map[string]*artifact{}} }
 
-// add takes an artifact event's data.
-func (a *artifacts) add(data map[string]any) {
-	name, _ := data["name"].(string)
-	f := a.byName[name]
+// add takes an artifact's event.
+func (a *artifacts) add(ev *a2e.Event) {
+	piece, _ := a2e.PieceOf(ev) // the relay lets nothing out that is no base64
+	f := a.byName[piece.Name]
 	switch {
 	case f == nil && len(a.order) == mostNamed:
-		if final, _ := data["final"].(bool); final {
+		if piece.Final {
 			a.more++
 		}
 		return
 	case f == nil:
-		f = &artifact{name: name, kept: true}
-		a.byName[name] = f
+		f = &artifact{name: piece.Name, kept: true}
+		a.byName[piece.Name] = f
 		a.order = append(a.order, f)
 	}
-	if mime, ok := data["mime"].(string); ok && f.mime == "" {
-		f.mime = mime
+	if f.mime == "" {
+		f.mime = piece.Mime
 	}
-	chunk := decode(data)
-	f.size += int64(len(chunk))
-	f.final, _ = data["final"].(bool)
+	f.size += int64(len(piece.Content))
+	f.final = piece.Final
 	if !f.kept {
 		return
 	}
-	if f.size > mostEmbedded || a.embedded+len(chunk) > allEmbedded {
+	if f.size > mostEmbedded || a.embedded+len(piece.Content) > allEmbedded {
 		a.embedded -= len(f.content)
 		f.kept, f.content = false, nil
 		return
 	}
-	a.embedded += len(chunk)
-	f.content = append(f.content, chunk...)
+	a.embedded += len(piece.Content)
+	f.content = append(f.content, piece.Content...)
 }
 
 // mayLack makes links of what is incomplete: an answer holds only the beginning of what its call said.
@@ -76,13 +76,6 @@ func (a *artifacts) mayLack() {
 			f.final, f.kept, f.content, f.size = true, false, nil, 0
 		}
 	}
-}
-
-// decode returns the bytes of a chunk.
-func decode(data map[string]any) []byte {
-	text, _ := data["chunk"].(string)
-	chunk, _ := base64.StdEncoding.DecodeString(text) // the relay lets nothing else out
-	return chunk
 }
 
 // content is a result's view of the artifacts: small ones whole, the others as links to read them by. Revisions without

@@ -45,16 +45,17 @@ func newEvents() *events { return &events{sessions: map[string]*sessionEvents{}}
 func (e *events) Open(_ context.Context, session, stream string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.stream(session, stream, false)
-	return nil
-}
-
-func (e *events) stream(session, stream string, lost bool) (*sessionEvents, *streamEvents) {
 	s := e.sessions[session]
 	if s == nil {
 		s = &sessionEvents{streams: map[string]*streamEvents{}}
 		e.sessions[session] = s
 	}
+	e.stream(s, stream, false)
+	return nil
+}
+
+// stream is a session's, made anew where it is not known: lost where that is not its beginning.
+func (e *events) stream(s *sessionEvents, stream string, lost bool) *streamEvents {
 	st := s.streams[stream]
 	if st == nil {
 		st = &streamEvents{lost: lost}
@@ -71,14 +72,18 @@ func (e *events) stream(session, stream string, lost bool) (*sessionEvents, *str
 		delete(s.streams, old)
 		s.order = s.order[1:]
 	}
-	return s, st
+	return st
 }
 
-// Append implements [mcp.EventStore].
+// Append implements [mcp.EventStore]. What is said in a session that has ended is not kept: nobody comes back for it.
 func (e *events) Append(_ context.Context, session, stream string, data []byte) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s, st := e.stream(session, stream, true)
+	s := e.sessions[session]
+	if s == nil {
+		return nil
+	}
+	st := e.stream(s, stream, true)
 	st.items = append(st.items, data)
 	st.bytes += len(data)
 	s.bytes += len(data)
@@ -156,13 +161,18 @@ func (e *events) after(session, stream string, index int) ([][]byte, error) {
 
 // SessionClosed implements [mcp.EventStore].
 func (e *events) SessionClosed(_ context.Context, session string) error {
+	e.forget(session)
+	return nil
+}
+
+// forget drops all of a session. A request that was under way when it ended may have begun a stream since.
+func (e *events) forget(session string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.sessions[session]; s != nil {
 		e.bytes -= s.bytes
 		delete(e.sessions, session)
 	}
-	return nil
 }
 
 var _ mcp.EventStore = (*events)(nil)

@@ -36,6 +36,7 @@ type Host struct {
 	stateful  *mcp.StreamableHTTPHandler // for the revisions that have sessions
 	stateless *mcp.StreamableHTTPHandler // for those that have none, 2026-07-28 and later
 	sessions  *table
+	kept      *events
 	watch     *watcher
 	digests   *digests
 	bodies    *auth.Shares  // bytes of large messages that are being served
@@ -56,8 +57,9 @@ func New(o Options) (*Host, error) {
 	h := &Host{opt: o, log: o.Log, digests: newDigests(), bodies: auth.NewShares(allBodies, allBodies/2), reads: make(chan struct{}, readsAtOnce)}
 	h.life, h.end = context.WithCancel(context.Background())
 	h.sessions, h.watch = newTable(h), &watcher{host: h, peers: map[*peer]bool{}}
+	h.kept = newEvents()
 	h.stateful = mcp.NewStreamableHTTPHandler(serverOf, &mcp.StreamableHTTPOptions{
-		EventStore: newEvents(), MaxRequestBodyBytes: MaxBody, DisableLocalhostProtection: true, // the listener guards itself
+		EventStore: h.kept, MaxRequestBodyBytes: MaxBody, DisableLocalhostProtection: true, // the listener guards itself
 	})
 	h.stateless = mcp.NewStreamableHTTPHandler(serverOf, &mcp.StreamableHTTPOptions{
 		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: MaxBody, DisableLocalhostProtection: true,

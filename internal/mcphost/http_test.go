@@ -433,6 +433,7 @@ func TestEventsAreBounded(t *testing.T) {
 		t.Errorf("%d bytes are kept of a session", e.sessions["s"].bytes)
 	}
 	for i := range 2 * keptOfAll / keptOfSession {
+		_ = e.Open(ctx, fmt.Sprint(i), "x")
 		_ = e.Append(ctx, fmt.Sprint(i), "x", make([]byte, keptOfSession-1))
 	}
 	if e.bytes > keptOfAll {
@@ -466,8 +467,29 @@ func TestEventsAreBounded(t *testing.T) {
 	for session := range e.sessions {
 		_ = e.SessionClosed(ctx, session)
 	}
+	_ = e.Append(ctx, "many", "", []byte("a last word"))
 	if e.bytes != 0 || len(e.sessions) != 0 {
 		t.Errorf("%d bytes are left of %d sessions", e.bytes, len(e.sessions))
+	}
+}
+
+// A request that was under way when its session ended leaves nothing behind, whatever it says meanwhile.
+func TestNothingIsKeptOfASessionThatEnded(t *testing.T) {
+	h := newRig(t).Host
+	s, err := h.sessions.open(alice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, ok := h.sessions.enter(s.id, alice); !ok || again != s {
+		t.Fatal("the session is not found")
+	}
+	h.sessions.leave(s)
+	h.sessions.end(s)
+	_ = h.kept.Open(t.Context(), s.id, "late")
+	_ = h.kept.Append(t.Context(), s.id, "late", []byte("word"))
+	h.sessions.leave(s)
+	if h.kept.bytes != 0 || len(h.kept.sessions) != 0 {
+		t.Errorf("%d bytes are left of %d sessions", h.kept.bytes, len(h.kept.sessions))
 	}
 }
 

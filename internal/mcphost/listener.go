@@ -59,7 +59,7 @@ func (l *listener) WriteEvent(_ context.Context, ev *a2e.Event) error {
 	}
 	l.heard = true
 	if ev.Kind == a2e.KindArtifact {
-		l.artifacts.add(ev.Data)
+		l.artifacts.add(ev)
 		return nil
 	}
 	if l.silent {
@@ -116,7 +116,7 @@ func (l *listener) close(resp *a2e.CallResponse) *artifacts {
 	}
 	for _, ev := range resp.Data.Events {
 		if ev.Kind == a2e.KindArtifact {
-			l.artifacts.add(ev.Data)
+			l.artifacts.add(&ev)
 		}
 	}
 	l.artifacts.mayLack()

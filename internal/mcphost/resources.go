@@ -141,7 +141,8 @@ func isMissing(err error) bool {
 	return errors.As(err, &e)
 }
 
-// readArtifact puts an artifact together from the events of a call. The call must be one of the caller's principal.
+// readArtifact puts an artifact together from the events of a call, which must be one of the caller's principal. What is not
+// whole is not there.
 func (p *peer) readArtifact(ctx context.Context, uri, call, name string) (*mcp.ResourceContents, error) {
 	if p.host.opt.Control == nil {
 		return nil, errNoResource
@@ -152,33 +153,29 @@ func (p *peer) readArtifact(ctx context.Context, uri, call, name string) (*mcp.R
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	own := p.host.opt.Control.Of(p.who.Principal)
 	var content []byte
-	kind, final := "", false
-	for next := 0; !final; {
-		events, err := own.Events(ctx, call, next)
-		if errors.Is(err, control.ErrNotFound) {
-			return nil, errNoResource
+	kind, next, whole := "", 0, false
+	err := control.Said(ctx, p.host.opt.Control.Of(p.who.Principal), call, func(ev *a2e.Event) bool {
+		if ev.Seq != next { // what is missing may be a piece of it
+			return false
 		}
-		if err != nil {
-			return nil, err
+		next = ev.Seq + 1
+		if ev.Kind != a2e.KindArtifact || ev.Data["name"] != name {
+			return true
 		}
-		if len(events) == 0 {
-			return nil, errNoResource
-		}
-		for _, ev := range events {
-			next = max(next, ev.Seq+1)
-			if ev.Kind != a2e.KindArtifact || ev.Data["name"] != name || final {
-				continue
-			}
-			content = append(content, decode(ev.Data)...)
-			kind, _ = ev.Data["mime"].(string)
-			final, _ = ev.Data["final"].(bool)
-			if len(content) > maxArtifact {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf(
-					"the artifact is larger than %d bytes: read it with hotcell or over REST", maxArtifact)}
-			}
-		}
+		piece, err := a2e.PieceOf(ev)
+		content = append(content, piece.Content...)
+		kind, whole = piece.Mime, err == nil && piece.Final
+		return err == nil && !whole && len(content) <= maxArtifact
+	})
+	switch {
+	case errors.Is(err, control.ErrNotFound), err == nil && !whole && len(content) <= maxArtifact:
+		return nil, errNoResource
+	case err != nil:
+		return nil, err
+	case len(content) > maxArtifact:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf(
+			"the artifact is larger than %d bytes: read it with hotcell or over REST", maxArtifact)}
 	}
 	return contents(uri, kind, content), nil
 }

@@ -315,12 +315,35 @@ func TestLargeArtifacts(t *testing.T) {
 	}
 }
 
+// What the journal has only in part is not given as if it were whole.
+func TestArtifactsWithAGap(t *testing.T) {
+	r := answering(t, func(_ context.Context, _ *a2e.CallRequest, say say) *a2e.CallResponse {
+		for _, part := range []string{"one ", "two ", "three"} {
+			say(a2e.KindArtifact, chunk("f", "text/plain", part, part == "three"))
+		}
+		return done(nil)
+	})
+	s := overStdio(t, r, alice, revisions[0], nil)
+	call(t, s, "echo", nil)
+	uri := "hotcell://calls/call1/artifacts/f"
+	if got, err := read(s, uri); err != nil || got.Text != "one two three" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	r.exec.mu.Lock()
+	k := r.exec.journal["call1"]
+	k.events = append(k.events[:1:1], k.events[2])
+	r.exec.mu.Unlock()
+	if got, err := read(s, uri); code(err) != notFoundCode(t) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // However much a call leaves behind, a result names a bounded number of it and holds a bounded part.
 func TestManyArtifacts(t *testing.T) {
 	a := newArtifacts()
 	for i := range mostNamed + 7 {
-		a.add(chunk(fmt.Sprint(i), "text/plain", strings.Repeat("x", 10_000), false))
-		a.add(chunk(fmt.Sprint(i), "text/plain", "end", true))
+		a.add(&a2e.Event{Data: chunk(fmt.Sprint(i), "text/plain", strings.Repeat("x", 10_000), false)})
+		a.add(&a2e.Event{Data: chunk(fmt.Sprint(i), "text/plain", "end", true)})
 	}
 	content, held, links := a.content("c", "2025-11-25"), 0, 0
 	for _, c := range content {

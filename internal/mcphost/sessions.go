@@ -110,9 +110,14 @@ func (t *table) leave(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.used = time.Now()
-	if s.requests--; s.requests == 0 && s.idle != nil {
-		s.idle.Reset(idleSessions)
+	if s.requests--; s.requests > 0 {
+		return
 	}
+	if s.idle == nil { // it has ended meanwhile
+		t.host.kept.forget(s.id)
+		return
+	}
+	s.idle.Reset(idleSessions)
 }
 
 func (t *table) expire(s *session) {

@@ -90,7 +90,7 @@ func (w *watcher) look(peers []*peer) bool {
 			if !looked {
 				continue
 			}
-			k := key{fmt.Sprint(p.who), l}
+			k := key{fmt.Sprintf("%#v", p.who), l} // in quotes: no two callers are one
 			m, ok := known[k]
 			if !ok {
 				var err error

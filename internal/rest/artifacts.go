@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"encoding/base64"
 	"mime"
 	"net/http"
 	"path"
@@ -51,25 +50,6 @@ func (a *api) artifactRoutes() []route {
 	}
 }
 
-// said calls f with each event that is kept of a call, in order, until f says no.
-func said(ctx context.Context, calls control.Control, id string, f func(*a2e.Event) bool) error {
-	for from := 0; ; {
-		events, err := calls.Events(ctx, id, from)
-		if err != nil {
-			return err
-		}
-		if len(events) == 0 || events[len(events)-1].Seq < from {
-			return nil
-		}
-		for i := range events {
-			if !f(&events[i]) {
-				return nil
-			}
-		}
-		from = events[len(events)-1].Seq + 1
-	}
-}
-
 // shelf are the artifacts of a call, as its events have them.
 type shelf struct {
 	order []*artifact
@@ -85,32 +65,24 @@ func (s *shelf) put(ev *a2e.Event) {
 	if ev.Kind != a2e.KindArtifact {
 		return
 	}
-	name, _ := ev.Data["name"].(string)
-	f := s.named[name]
+	piece, err := a2e.PieceOf(ev)
+	f := s.named[piece.Name]
 	switch {
 	case f == nil && len(s.order) == maxArtifacts, f != nil && f.Complete:
 		return
 	case f == nil:
-		f = &artifact{Name: name}
-		f.Mime, _ = ev.Data["mime"].(string)
-		s.named[name] = f
+		f = &artifact{Name: piece.Name, Mime: piece.Mime}
+		s.named[piece.Name] = f
 		s.order = append(s.order, f)
 	}
-	b, err := piece(ev)
-	f.Bytes += int64(len(b))
+	f.Bytes += int64(len(piece.Content))
 	f.broken = f.broken || err != nil
-	final, _ := ev.Data["final"].(bool)
-	f.Complete = final && !s.gap && !f.broken
-}
-
-func piece(ev *a2e.Event) ([]byte, error) {
-	text, _ := ev.Data["chunk"].(string)
-	return base64.StdEncoding.DecodeString(text)
+	f.Complete = piece.Final && !s.gap && !f.broken
 }
 
 func (a *api) artifacts(ctx context.Context, id string) (*shelf, error) {
 	s := &shelf{named: map[string]*artifact{}}
-	return s, said(ctx, a.calls(ctx), id, func(ev *a2e.Event) bool { s.put(ev); return true })
+	return s, control.Said(ctx, a.calls(ctx), id, func(ev *a2e.Event) bool { s.put(ev); return true })
 }
 
 func (a *api) listArtifacts(w http.ResponseWriter, r *http.Request) error {
@@ -154,11 +126,12 @@ func (a *api) downloadArtifact(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Disposition", disposition(f.Name))
 	h.Set("Content-Length", strconv.FormatInt(f.Bytes, 10))
 	var sent int64
-	err = said(r.Context(), a.calls(r.Context()), id, func(ev *a2e.Event) bool {
-		if name, _ := ev.Data["name"].(string); ev.Kind != a2e.KindArtifact || name != f.Name {
+	err = control.Said(r.Context(), a.calls(r.Context()), id, func(ev *a2e.Event) bool {
+		if ev.Kind != a2e.KindArtifact || ev.Data["name"] != f.Name {
 			return true
 		}
-		b, _ := piece(ev)
+		piece, _ := a2e.PieceOf(ev)
+		b := piece.Content
 		b = b[:min(int64(len(b)), f.Bytes-sent)]
 		sent += int64(len(b))
 		_ = c.SetWriteDeadline(time.Now().Add(pieceTimeout))

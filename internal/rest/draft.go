@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/catalog"
 )
 
@@ -80,7 +81,7 @@ func (f *fields) scalars(field string) *map[string]string {
 			_ = json.Unmarshal(raw, &s) // it is valid JSON
 			all[name] = s
 		case '{', '[', 'n':
-			f.refuse(invalid("%s: expected a string, a number, true or false, got %s", in.name(name), kindOf(raw)))
+			f.refuse(invalid("%s: expected a string, a number, true or false, got %s", in.name(name), a2e.JSONKind(raw)))
 			return nil
 		default:
 			all[name] = string(raw)
@@ -100,7 +101,7 @@ func (f *fields) files(field string) *map[string]string {
 		raw := in.raw[path]
 		var s *string
 		if json.Unmarshal(raw, &s) != nil || s == nil {
-			f.refuse(invalid("%s: expected the file's content as a string, got %s", in.name(path), kindOf(raw)))
+			f.refuse(invalid("%s: expected the file's content as a string, got %s", in.name(path), a2e.JSONKind(raw)))
 			return nil
 		}
 		all[path] = *s

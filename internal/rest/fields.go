@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/hotcell/hotcell/internal/a2e"
 )
 
 // fields are the members of a JSON object that a request carries, by exact name. The first fault stays, and the reads after it
@@ -59,7 +61,7 @@ func parseFields(b []byte, path string) (*fields, error) {
 	f := &fields{path: path, raw: map[string]json.RawMessage{}}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	if open, _ := dec.Token(); open != json.Delim('{') {
-		return nil, invalid("%s: expected an object, got %s", f.name(""), kindOf(b))
+		return nil, invalid("%s: expected an object, got %s", f.name(""), a2e.JSONKind(b))
 	}
 	for dec.More() {
 		key, err := dec.Token()
@@ -149,7 +151,7 @@ func (f *fields) text(field string) *string {
 	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
-		f.refuse(invalid("%s: expected a string, got %s", f.name(field), kindOf(raw)))
+		f.refuse(invalid("%s: expected a string, got %s", f.name(field), a2e.JSONKind(raw)))
 		return nil
 	}
 	return &s
@@ -204,25 +206,6 @@ func oneOf(names []string) string {
 	}
 	last := len(names) - 1
 	return fmt.Sprintf("%s or %s", strings.Join(names[:last], ", "), names[last])
-}
-
-// kindOf names the kind of a JSON value.
-func kindOf(raw []byte) string {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 {
-		return "nothing"
-	}
-	switch raw[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case 't', 'f', 'n':
-		return string(raw)
-	}
-	return "a number"
 }
 
 // clip cuts a stranger's text.

@@ -358,6 +358,15 @@ func TestOldApprovalsGo(t *testing.T) {
 	if got := count(); got != 1 {
 		t.Errorf("%d are kept after months", got)
 	}
+	must(t, s.Trim(ctx))
+	if a, err := s.Approval(ctx, "a-1"); err != nil || a.State != "pending" {
+		t.Errorf("the one that waits, after a trim: %+v, %v", a, err)
+	}
+	now = now.Add(oldApprovals + 2*time.Hour)
+	must(t, s.Trim(ctx))
+	if got := count(); got != 0 {
+		t.Errorf("%d are left of one who asks no more", got)
+	}
 }
 
 // Long requests are bounded in bytes: those that wait, those that are kept, and those of one answer.

@@ -84,6 +84,15 @@ func (s *Store) forgetApprovals(tx *sql.Tx, principal int64) error {
 	return nil
 }
 
+// dropApprovals removes what was decided or expired before a time, whoever's: of those who ask no more nothing is left.
+func dropApprovals(before time.Time) trimStep {
+	return func(tx *sql.Tx) (bool, error) {
+		n, err := affected(tx.Exec(`DELETE FROM approvals WHERE n IN (SELECT n FROM approvals WHERE max(decided, expires) < ? ORDER BY n LIMIT ?)`,
+			before.UnixMicro(), trimEvents))
+		return n == trimEvents, err
+	}
+}
+
 // Approvals returns the requests for writes of principals, newest first. agent narrows them to those of one agent; "" means
 // all. Where they are too long for one answer, the older ones have no arguments: each by itself has.
 func (s *Store) Approvals(ctx context.Context, principals []int64, agent string) ([]catalog.Approval, error) {

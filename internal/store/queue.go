@@ -8,7 +8,7 @@ import (
 
 // Bounds on what waits to be written.
 const (
-	mostWaiting = 4 << 20   // bytes of events, and as many of audit entries; what comes beyond is dropped
+	mostWaiting = 4 << 20   // bytes of events, and as many of audit entries and of what principals used; what comes beyond is dropped
 	mostFiles   = 64 << 20  // the same of pieces of artifacts: those of one call at the default limits.out, as base64, and room
 	batchBytes  = 256 << 10 // of events in one transaction
 	aboardBytes = 64 << 10  // of events in a transaction that somebody waits for
@@ -22,7 +22,7 @@ type op struct {
 	size int                    // bytes that it holds while it waits
 	late bool                   // nobody waits for it, and it may be dropped
 
-	audit bool // with late: an audit entry, which no event may crowd out
+	audit bool // with late: an audit entry or what a principal used, which no event may crowd out
 
 	taken atomic.Bool // by the writer, or by whoever no longer waits
 	done  chan error  // buffered; gets the result, unless late

@@ -32,8 +32,10 @@ func (s *Store) trim(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.repeat(ctx, dropSpent(now.Add(-spentKept))); err != nil {
-		return err
+	for _, step := range []trimStep{dropSpent(now.Add(-spentKept)), dropApprovals(now.Add(-oldApprovals))} {
+		if err := s.repeat(ctx, step); err != nil {
+			return err
+		}
 	}
 	if s.keep.Calls > 0 {
 		if err := s.repeat(ctx, dropCalls(now.Add(-s.keep.Calls), always)); err != nil {

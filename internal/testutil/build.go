@@ -1,6 +1,7 @@
 package testutil
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -44,6 +45,20 @@ func GoBuild(t testing.TB, pkg string, env ...string) string {
 		t.Fatalf("go build %s: %v", pkg, b.err)
 	}
 	return b.path
+}
+
+// GoBuildForAll is [GoBuild] for what outlives one test: TestMain ends it with done.
+func GoBuildForAll(pkg string) (path string, done func() error, err error) {
+	if dir := os.Getenv(EnvPrebuilt); dir != "" {
+		return filepath.Join(dir, filepath.Base(pkg)), func() error { return nil }, nil
+	}
+	b := &binary{}
+	b.build(pkg, nil)
+	done = func() error { return os.RemoveAll(b.dir) }
+	if b.err != nil {
+		return "", nil, errors.Join(fmt.Errorf("go build %s: %w", pkg, b.err), done())
+	}
+	return b.path, done, nil
 }
 
 func acquire(key string) *binary {
