@@ -63,7 +63,7 @@ func TestWhatACustomSkillMayBe(t *testing.T) {
 		"no body":                         {func(d *catalog.Draft) { d.Body = nil }, ""},
 		"a body that makes a long SKILL":  {func(d *catalog.Draft) { d.Body = ptr(strings.Repeat("x", 49_990)) }, catalog.FileTooLarge},
 		"metadata that makes a long one":  {func(d *catalog.Draft) { d.Metadata = &map[string]string{"a": strings.Repeat("x", 50_000)} }, catalog.FileTooLarge},
-		"a path of more bytes than there": {func(d *catalog.Draft) { *d = withFiles(*d, strings.Repeat("p", 600), "") }, catalog.SkillInvalid},
+		"a path of more bytes than there": {func(d *catalog.Draft) { *d = withFiles(*d, strings.Repeat("p", 600), "") }, catalog.ValidationError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := draft("notes")
