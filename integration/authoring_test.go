@@ -38,15 +38,17 @@ func blocks(page string) []block {
 	return all
 }
 
-// What differs from run to run: how long it took, what time it is, in what pieces a model's text arrives.
+// What differs from run to run: how long it took, what time it is, in what pieces a model's text arrives, where the model is and
+// when it says so.
 var (
 	took    = regexp.MustCompile(` \([0-9.]+ m?s\)`)
 	at      = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:+]+ \(\w+\)`)
 	recited = regexp.MustCompile(`(?m)^ *status +(Here|is a|\{"lines|\["Rain).*\n`)
+	address = regexp.MustCompile(`(?m)^ *OPENAI_BASE_URL=.*\n`)
 )
 
 func steady(text string) string {
-	text = recited.ReplaceAllString(at.ReplaceAllString(took.ReplaceAllString(text, ""), "TIME"), "")
+	text = recited.ReplaceAllString(at.ReplaceAllString(took.ReplaceAllString(address.ReplaceAllString(text, ""), ""), "TIME"), "")
 	var lines []string
 	for line := range strings.Lines(text) {
 		lines = append(lines, strings.TrimSpace(line))
