@@ -97,20 +97,43 @@ func verifyExport(r io.Reader, anchor control.AuditHead) (control.AuditReport, e
 	check := audit.NewChecker(audit.Key{}, nil, anchor)
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxExportLine)
-	for n := 1; lines.Scan() && !check.Failed(); n++ {
-		var row control.AuditRow
-		d := json.NewDecoder(bytes.NewReader(lines.Bytes()))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&row); err != nil || row.N == 0 {
-			check.Fail(0, "line %d is no row of an export: %v", n, errors.Join(err))
+	n := 1
+	for ; lines.Scan() && !check.Failed(); n++ {
+		row, err := exportedRow(lines.Bytes())
+		if err != nil {
+			check.Fail(0, "line %d is %v", n, err)
 			break
 		}
 		check.Next(&row)
 	}
-	if err := lines.Err(); err != nil {
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		check.Fail(0, "line %d is no row of an export: it is too long, more than %d KiB", n, maxExportLine>>10)
+	case err != nil:
 		return control.AuditReport{}, fmt.Errorf("an export can't be read: %w", err)
 	}
-	return check.End(nil), nil
+	report := check.End(nil)
+	if report.OK && report.Rows == 0 { // as of an export that failed at the other end of a pipe
+		return report, errors.New("the export has no row: nothing was verified")
+	}
+	return report, nil
+}
+
+// exportedRow reads one line as an export writes it and no other way, in which another program could read another row.
+func exportedRow(line []byte) (row control.AuditRow, err error) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&row); err != nil {
+		return row, fmt.Errorf("no row of an export: %w", err)
+	}
+	var again bytes.Buffer
+	if err := exportLines(&again).Encode(&row); err != nil || row.N == 0 {
+		return row, errors.New("no row of an export")
+	}
+	if !bytes.Equal(bytes.TrimSpace(line), bytes.TrimSpace(again.Bytes())) {
+		return row, errors.New("not as an export writes it: a field twice or in other letters, or something behind the row")
+	}
+	return row, nil
 }
 
 func (a *app) printReport(r control.AuditReport, asJSON bool) error {
