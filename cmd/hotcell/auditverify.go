@@ -84,9 +84,22 @@ func (a *app) verifyAudit(ctx context.Context, anchor control.AuditHead, file st
 	}
 	defer journal.Close()
 	if noKey {
-		return journal.VerifyAuditWithoutKey(ctx, anchor)
+		return notEmpty(journal.VerifyAuditWithoutKey(ctx, anchor))
 	}
-	return journal.VerifyAudit(ctx, anchor)
+	r, err := notEmpty(journal.VerifyAudit(ctx, anchor))
+	if err == nil && r.OK && !r.Keyed {
+		return r, errors.New("the seals were not looked at: the key of the audit is not beside the journal: put it back, or look at the hashes alone with --no-key")
+	}
+	return r, err
+}
+
+// notEmpty refuses to call nothing well: an export that failed at the other end of a pipe, or a journal that was emptied. Each
+// journal has the row about its key, or about its last trim.
+func notEmpty(r control.AuditReport, err error) (control.AuditReport, error) {
+	if err == nil && r.OK && r.Rows == 0 {
+		err = errors.New("the audit has no row: nothing was verified")
+	}
+	return r, err
 }
 
 // maxExportLine bounds a line of an export.
@@ -112,11 +125,7 @@ func verifyExport(r io.Reader, anchor control.AuditHead) (control.AuditReport, e
 	case err != nil:
 		return control.AuditReport{}, fmt.Errorf("an export can't be read: %w", err)
 	}
-	report := check.End(nil)
-	if report.OK && report.Rows == 0 { // as of an export that failed at the other end of a pipe
-		return report, errors.New("the export has no row: nothing was verified")
-	}
-	return report, nil
+	return notEmpty(check.End(nil), nil)
 }
 
 // exportedRow reads one line as an export writes it and no other way, in which another program could read another row.

@@ -67,12 +67,40 @@ func TestAuditVerify(t *testing.T) {
 			t.Errorf("--head %s: exit %d, %s", bad, code, errs)
 		}
 	}
+	key := filepath.Join(dir, "audit.key")
+	if err := os.Rename(key, key+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := run("", "verify"); code != exitFailed || out != "" || !strings.Contains(errs, "the seals were not looked at") {
+		t.Errorf("without the key: exit %d, %q %s", code, out, errs)
+	}
+	if code, out, errs := run("", "verify", "--no-key"); code != exitOK || !strings.Contains(out, "no seals") {
+		t.Errorf("--no-key: exit %d, %q %s", code, out, errs)
+	}
+	if err := os.Rename(key+".away", key); err != nil {
+		t.Fatal(err)
+	}
 	edit(t, dir, `UPDATE chain SET principal = 'mallory' WHERE n = 3`)
 	if code, out, errs := run("", "verify"); code != exitFailed || out != "" || errs != "hotcell: the audit is not as it was written: row 3 was edited: its content does not have its hash\n" {
 		t.Errorf("exit %d, %q %s", code, out, errs)
 	}
 	if code, out, _ := run("", "verify", "--json"); code != exitFailed || json.Unmarshal([]byte(out), &r) != nil || r.OK || r.BadRow != 3 {
 		t.Errorf("exit %d, %q", code, out)
+	}
+}
+
+// A journal that was emptied is not as it was written, whatever its key says.
+func TestAuditVerifyOfNothing(t *testing.T) {
+	dir, run := audited(t)
+	for _, name := range []string{"hotcell.db", "hotcell.db-wal", "hotcell.db-shm"} {
+		if err := os.Truncate(filepath.Join(dir, name), 0); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"verify"}, {"verify", "--no-key"}, {"verify", "--json"}} {
+		if code, out, errs := run("", args...); code != exitFailed || out != "" || !strings.Contains(errs, "has no row: nothing was verified") {
+			t.Errorf("%v: exit %d, %q %s", args, code, out, errs)
+		}
 	}
 }
 
