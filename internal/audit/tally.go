@@ -15,8 +15,11 @@ const (
 	egressConnect = "egress.connect"
 )
 
-// mostNames bounds the names of each sort that are told apart for one call.
-const mostNames = 64
+// Bounds on the names of each sort that are told apart for one call: a row has room for all of them, whatever a skill asks for.
+const (
+	mostNames     = 64
+	mostNameBytes = 3 << 10
+)
 
 // Tally counts what calls use, on its way to where it is kept. It is safe for concurrent use.
 type Tally struct {
@@ -59,12 +62,7 @@ func (t *Tally) Write(e Entry) {
 }
 
 // Record implements [Recorder], where the log behind it does.
-func (t *Tally) Record(ctx context.Context, e Entry) error {
-	if r, ok := t.next.(Recorder); ok {
-		return r.Record(ctx, e)
-	}
-	return nil
-}
+func (t *Tally) Record(ctx context.Context, e Entry) error { return Enter(ctx, t.next, e) }
 
 func count(u *control.Uses, e Entry) {
 	text := func(key string) string { s, _ := e.Data[key].(string); return Text(s) }
@@ -91,10 +89,18 @@ func add(to *map[string]int, name string) {
 	if *to == nil {
 		*to = map[string]int{}
 	}
-	if _, known := (*to)[name]; !known && len(*to) >= mostNames {
+	if _, known := (*to)[name]; !known && (len(*to) >= mostNames || written(*to)+len(name) > mostNameBytes) {
 		name = "other"
 	}
 	(*to)[name]++
+}
+
+// written is how long the names are together.
+func written(names map[string]int) (n int) {
+	for name := range names {
+		n += len(name)
+	}
+	return n
 }
 
 func number(v any) int64 {

@@ -56,10 +56,11 @@ func TestTallyIsBounded(t *testing.T) {
 	tally.Open("a")
 	for i := range 10_000 {
 		tally.Write(audit.Entry{Call: "a", Kind: "tool.call", Data: map[string]any{"tool": fmt.Sprint(i, strings.Repeat("x", 10_000)), "code": "ok"}})
+		tally.Write(audit.Entry{Call: "a", Kind: "egress.connect", Data: map[string]any{"host": fmt.Sprint(i), "port": 443}})
 	}
 	u := tally.Close("a")
-	if b, err := json.Marshal(u); err != nil || len(b) > 20<<10 || u.Tools["other"] != 10_000-64 {
-		t.Errorf("%d bytes, %d others, %v", len(b), u.Tools["other"], err)
+	if b, err := json.Marshal(u); err != nil || len(b) > 5<<10 || u.Hosts["other"] != 10_000-64 || u.Tools["other"] != 10_000-11 {
+		t.Errorf("%d bytes, %d and %d others, %v", len(b), u.Hosts["other"], u.Tools["other"], err)
 	}
 }
 
