@@ -106,8 +106,9 @@ func ActorOf(ctx context.Context) (Actor, bool) {
 // maxText bounds what callers choose, in bytes.
 const maxText = 256
 
-// Text is a text of a caller's, short enough for a row.
+// Text is a text of a caller's, short enough for a row, and the same after a way through JSON.
 func Text(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= maxText {
 		return s
 	}

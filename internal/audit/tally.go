@@ -66,22 +66,28 @@ func (t *Tally) Record(ctx context.Context, e Entry) error { return Enter(ctx, t
 
 func count(u *control.Uses, e Entry) {
 	text := func(key string) string { s, _ := e.Data[key].(string); return Text(s) }
-	refused := false
+	refused, failed := false, false
 	switch e.Kind {
 	case llmRequest:
 		add(&u.Providers, text("provider"))
 		u.TokensIn += number(e.Data["tokens_in"])
 		u.TokensOut += number(e.Data["tokens_out"])
 		refused = text("reason") != ""
+		failed = number(e.Data["status"]) >= 400
 	case toolCall:
 		add(&u.Tools, text("tool"))
-		refused = text("code") != "ok"
+		refused = text("code") == "permission_denied"
+		failed = text("code") != "ok"
 	case egressConnect:
 		add(&u.Hosts, text("host")+":"+fmt.Sprint(e.Data["port"]))
-		refused = text("reason") != ""
+		refused = text("verdict") == "refused"
+		failed = text("verdict") == "failed"
 	}
-	if refused {
+	switch {
+	case refused:
 		u.Refused++
+	case failed:
+		u.Failed++
 	}
 }
 
