@@ -29,6 +29,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	c.override = nil
 	if taken := c.taking.wait(); !taken.in() {
 		s.calls.drop(c)
+		s.tellInFlight()
 		c.withdraw()
 		c.endSpans(nil)
 		return nil, taken.earlier, taken.refused
@@ -229,6 +230,6 @@ func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) *a2e.CallResponse
 	c.end(r.Answer, r.Again)
 	s.calls.ended(c, time.Now())
 	s.watch.CallEnded(c.label, r.Call, c.spans.call.ID())
-	s.watch.InFlight(s.calls.inFlight())
+	s.tellInFlight()
 	return answer
 }

@@ -37,6 +37,8 @@ type Supervisor struct {
 	reaper *reaper
 	uses   uses
 
+	telling sync.Mutex // held while the number of calls in flight is told
+
 	base     context.Context // ends when the supervisor gives up on what is left
 	giveUp   context.CancelFunc
 	mu       sync.Mutex

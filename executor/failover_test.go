@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/testutil"
 	"github.com/hotcell/hotcell/sandbox"
@@ -130,6 +131,62 @@ func TestACallOutlivesCellsThatWaited(t *testing.T) {
 				t.Errorf("%d events, want those of one cell", n)
 			}
 		})
+	}
+}
+
+// talkative is a store whose pull tells how it goes until somebody hears of it.
+type talkative struct {
+	pulls *images.Pulls
+	heard <-chan struct{}
+}
+
+func (s talkative) Resolve(ctx context.Context, ref string, _ images.PullPolicy) (images.Image, error) {
+	err := s.pulls.Do(ctx, ref, func(ctx context.Context, tell func(images.Progress)) error {
+		for i := 0; ; i++ {
+			tell(images.Progress{Ref: ref, Step: fmt.Sprint("step ", i%2)})
+			select {
+			case <-time.After(time.Millisecond):
+			case <-s.heard:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	})
+	if err != nil {
+		return images.Image{}, err
+	}
+	return store{}.Resolve(ctx, ref, images.PullNever)
+}
+
+// A call that has heard of a pull, and then gets a cell that is dead and another one, hears each event once and in order.
+func TestEventsOfAPullBeforeADeadCell(t *testing.T) {
+	super, _, requests := failoverRig(t, well, shot)
+	pulls, heard := images.NewPulls(time.Minute), make(chan struct{})
+	defer pulls.Close()
+	super.cfg.Images = talkative{pulls, heard}
+	var seqs []int
+	pulled := 0
+	answer := super.Call(context.Background(), a2e.Caller{Door: "test"}, req("free"), a2e.EventWriterFunc(func(_ context.Context, ev *a2e.Event) error {
+		seqs = append(seqs, ev.Seq)
+		if ev.Data["kind"] == kindPull {
+			if pulled++; pulled == 1 {
+				close(heard)
+			}
+		}
+		return nil
+	}))
+	if answer.Error != nil || requests.Load() != 1 {
+		t.Fatalf("%v; the request was read %d times, want once", answer.Error, requests.Load())
+	}
+	if len(seqs) != pulled+2 || len(answer.Data.Events) != len(seqs) {
+		t.Errorf("heard %v, %d of them of the pull; %d events are in the answer", seqs, pulled, len(answer.Data.Events))
+	}
+	for i, seq := range seqs {
+		if seq != i {
+			t.Errorf("heard %v", seqs)
+			break
+		}
 	}
 }
 

@@ -562,3 +562,39 @@ func TestCredentialsAreNotJournalled(t *testing.T) {
 		t.Error("this test looks at the wrong files")
 	}
 }
+
+// undecided refuses one request, once the test says so.
+type undecided struct {
+	Journal
+	asked, decide chan struct{}
+}
+
+func (u undecided) Accept(ctx context.Context, r control.Record, since time.Time) (*control.Record, error) {
+	if r.ReqID != "unlucky" {
+		return u.Journal.Accept(ctx, r, since)
+	}
+	close(u.asked)
+	<-u.decide
+	return nil, errors.New("the disk is full")
+}
+
+// A call that is refused while others end is not left in the number of those in flight, which nobody would tell again.
+func TestARefusedCallIsNotInFlight(t *testing.T) {
+	u := undecided{Forgetful, make(chan struct{}), make(chan struct{})}
+	b := setUp(t, well, func(c *Config) { c.Journal = u })
+	unlucky := req("free")
+	unlucky.ID = "unlucky"
+	refused := make(chan string)
+	go func() { answer, _ := b.ask(context.Background(), unlucky); refused <- verdict(answer) }()
+	<-u.asked
+	if answer, _ := b.ask(t.Context(), req("free")); verdict(answer) != "ok" {
+		t.Errorf("the other: %v", answer.Error)
+	}
+	close(u.decide)
+	if got := <-refused; got != "runtime_error/internal" {
+		t.Errorf("got %s", got)
+	}
+	if b.watch.flight != 0 {
+		t.Errorf("%d are in flight", b.watch.flight)
+	}
+}

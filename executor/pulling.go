@@ -19,19 +19,26 @@ const (
 // kindPull is what the status events of a pull are of.
 const kindPull = "image.pull"
 
-// voice is the relay of a call, made when it is first needed: for its cell, or before that for the pull that it waits for.
+// voice is the relay of a call, made when it is first needed: for its cell, or before that for the pull that it waits for. Where
+// that cell died of waiting the next one has a relay of its own, which goes on behind what the call was told before.
 func (s *Supervisor) voice(ctx context.Context, c *call, p *plan, w a2e.EventWriter) *relay.Relay {
 	if r := c.early; r != nil {
 		c.early = nil
 		return r
 	}
 	r := relay.New(relay.Options{
-		ReqID: c.req.ID, Output: int64(p.policy.Limits.Output), Out: int64(p.policy.Limits.Out), Frames: p.skill.Run.Frames,
+		ReqID: c.req.ID, First: c.now().Events, Output: int64(p.policy.Limits.Output), Out: int64(p.policy.Limits.Out), Frames: p.skill.Run.Frames,
 		Keep: s.keep(c, p), Deliver: s.deliver(c, w), Redact: p.grants.values(ctx),
 	})
-	delivered := make(chan struct{})
+	before, delivered := c.delivered, make(chan struct{})
 	c.delivered = delivered
-	s.tidying.Go(func() { defer close(delivered); r.Deliver(c.listener) })
+	s.tidying.Go(func() {
+		defer close(delivered)
+		if before != nil {
+			<-before
+		}
+		r.Deliver(c.listener)
+	})
 	return r
 }
 

@@ -46,7 +46,7 @@ func (s *Supervisor) enter(c *call) (earlier awaiter, refused *a2e.Error) {
 	switch {
 	case err == nil && old == nil:
 		s.watch.CallAccepted(c.who.Door)
-		s.watch.InFlight(s.calls.inFlight())
+		s.tellInFlight()
 		return nil, nil
 	case err != nil:
 		s.logOf(c).Error("a call was refused: it can't be journalled", "error", err)

@@ -20,6 +20,14 @@ func labelOf(skill *skills.Skill) string {
 	return skill.Name
 }
 
+// tellInFlight tells how many calls are under way. One at a time: of two that end together the last to tell is the last to look,
+// or the number would stay wrong until the next call.
+func (s *Supervisor) tellInFlight() {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.watch.InFlight(s.calls.inFlight())
+}
+
 // relayed tells what came out of a cell.
 func (s *Supervisor) relayed(r *relay.Relay) {
 	n := r.Count()

@@ -132,7 +132,7 @@ func TestLockTakesTagsAlone(t *testing.T) {
 func TestLockThatIsHeld(t *testing.T) {
 	l := OpenLock(filepath.Join(t.TempDir(), LockName))
 	defer l.Close()
-	unlock, err := l.file.lock(t.Context())
+	unlock, err := LockFile(t.Context(), l.file.path+".held", "it")
 	if err != nil {
 		t.Fatal(err)
 	}

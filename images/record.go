@@ -60,7 +60,7 @@ func (r record[T]) change(ctx context.Context, edit func(*T) (bool, error)) erro
 	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
 		return err
 	}
-	unlock, err := r.lock(ctx)
+	unlock, err := LockFile(ctx, r.path+".held", r.path)
 	if err != nil {
 		return err
 	}
@@ -75,8 +75,9 @@ func (r record[T]) change(ctx context.Context, edit func(*T) (bool, error)) erro
 	return r.write(value)
 }
 
-func (r record[T]) lock(ctx context.Context) (unlock func(), err error) {
-	f, err := os.OpenFile(r.path+".held", os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+// LockFile waits until nobody else, in this process or another, holds the lock of a file that stands for what is to be changed.
+func LockFile(ctx context.Context, path, what string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (r record[T]) lock(ctx context.Context) (unlock func(), err error) {
 		case <-tick.C:
 		case <-ctx.Done():
 			_ = f.Close()
-			return nil, fmt.Errorf("%s is being changed by another process: %w", r.path, context.Cause(ctx))
+			return nil, fmt.Errorf("%s is being changed by another process: %w", what, context.Cause(ctx))
 		}
 	}
 }

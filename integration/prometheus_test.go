@@ -297,6 +297,10 @@ func (p *prometheus) nothingGrows(t *testing.T) {
 		n, _ := strconv.Atoi(p.value(t, `scrape_samples_scraped{job="hotcell"}`))
 		return n
 	}
+	testutil.Poll(t, time.Minute, func() bool { // each way to call and to end has been there
+		n, _ := strconv.Atoi(p.value(t, "count(hotcell_calls_total)"))
+		return n >= 4
+	})
 	before, calls, began := count(), p.value(t, "sum(hotcell_calls_total)"), time.Now()
 	for time.Since(began) < long {
 		time.Sleep(min(time.Second, long))

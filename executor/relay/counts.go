@@ -13,6 +13,6 @@ func (r *Relay) Count() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.counts
-	n.Events = r.seq
+	n.Events = r.seq - r.opts.First
 	return n
 }

@@ -27,6 +27,7 @@ const mostEvents = 1 << 17
 // Options shape a [Relay].
 type Options struct {
 	ReqID  string
+	First  int   // number of the first event
 	Output int64 // bytes of events and plain output together, and of the longest result line
 	Out    int64 // bytes of artifacts
 	Frames bool  // the image has no runner, so cell/exit from it means nothing
@@ -85,7 +86,7 @@ type Relay struct {
 // New returns a relay that has read nothing yet.
 func New(opts Options) *Relay {
 	return &Relay{
-		opts: opts, box: newOutbox(), open: map[string]bool{}, secrets: newRedaction(opts.Redact),
+		opts: opts, seq: opts.First, box: newOutbox(), open: map[string]bool{}, secrets: newRedaction(opts.Redact),
 		milestones: make(chan Milestone, 5), // one of each kind: sending never blocks
 	}
 }
@@ -117,7 +118,7 @@ func (r *Relay) Lines() uint64 { return r.lines.Load() }
 // dropped.
 func (r *Relay) Deliver(ctx context.Context) {
 	defer r.box.drop()
-	next := 0
+	next := r.opts.First
 	for {
 		block, more := r.box.take(ctx)
 		if r.box.missing() > 0 {

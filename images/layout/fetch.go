@@ -129,6 +129,11 @@ func opened(file string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
+	return inflated(f)
+}
+
+// inflated reads a layer, and closes it where that can't be.
+func inflated(f io.ReadCloser) (io.ReadCloser, error) {
 	r, err := decompress(f)
 	if err != nil {
 		_ = f.Close()

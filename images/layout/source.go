@@ -71,15 +71,7 @@ func (a *archive) layer(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := decompress(f)
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{r, f}, nil
+	return inflated(f)
 }
 
 // laidOut reads an OCI layout: index.json names manifests, for several platforms perhaps.

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +76,16 @@ var Nobody Log = nobody{}
 
 type nobody struct{}
 
-func (nobody) Write(Entry) {}
+func (nobody) Write(Entry)                         {}
+func (nobody) Record(context.Context, Entry) error { return nil }
+
+// Enter has a log record what an operator did. One that can't fails: an act that nobody keeps is no secret.
+func Enter(ctx context.Context, l Log, e Entry) error {
+	if r, ok := l.(Recorder); ok {
+		return r.Record(ctx, e)
+	}
+	return fmt.Errorf("%T keeps nothing that operators do", l)
+}
 
 // Actor is who does something.
 type Actor struct {
@@ -96,8 +106,9 @@ func ActorOf(ctx context.Context) (Actor, bool) {
 // maxText bounds what callers choose, in bytes.
 const maxText = 256
 
-// Text is a text of a caller's, short enough for a row.
+// Text is a text of a caller's, short enough for a row, and the same after a way through JSON.
 func Text(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= maxText {
 		return s
 	}

@@ -15,8 +15,11 @@ const (
 	egressConnect = "egress.connect"
 )
 
-// mostNames bounds the names of each sort that are told apart for one call.
-const mostNames = 64
+// Bounds on the names of each sort that are told apart for one call: a row has room for all of them, whatever a skill asks for.
+const (
+	mostNames     = 64
+	mostNameBytes = 3 << 10
+)
 
 // Tally counts what calls use, on its way to where it is kept. It is safe for concurrent use.
 type Tally struct {
@@ -59,31 +62,32 @@ func (t *Tally) Write(e Entry) {
 }
 
 // Record implements [Recorder], where the log behind it does.
-func (t *Tally) Record(ctx context.Context, e Entry) error {
-	if r, ok := t.next.(Recorder); ok {
-		return r.Record(ctx, e)
-	}
-	return nil
-}
+func (t *Tally) Record(ctx context.Context, e Entry) error { return Enter(ctx, t.next, e) }
 
 func count(u *control.Uses, e Entry) {
 	text := func(key string) string { s, _ := e.Data[key].(string); return Text(s) }
-	refused := false
+	refused, failed := false, false
 	switch e.Kind {
 	case llmRequest:
 		add(&u.Providers, text("provider"))
 		u.TokensIn += number(e.Data["tokens_in"])
 		u.TokensOut += number(e.Data["tokens_out"])
 		refused = text("reason") != ""
+		failed = number(e.Data["status"]) >= 400
 	case toolCall:
 		add(&u.Tools, text("tool"))
-		refused = text("code") != "ok"
+		refused = text("code") == "permission_denied"
+		failed = text("code") != "ok"
 	case egressConnect:
 		add(&u.Hosts, text("host")+":"+fmt.Sprint(e.Data["port"]))
-		refused = text("reason") != ""
+		refused = text("verdict") == "refused"
+		failed = text("verdict") == "failed"
 	}
-	if refused {
+	switch {
+	case refused:
 		u.Refused++
+	case failed:
+		u.Failed++
 	}
 }
 
@@ -91,10 +95,18 @@ func add(to *map[string]int, name string) {
 	if *to == nil {
 		*to = map[string]int{}
 	}
-	if _, known := (*to)[name]; !known && len(*to) >= mostNames {
+	if _, known := (*to)[name]; !known && (len(*to) >= mostNames || written(*to)+len(name) > mostNameBytes) {
 		name = "other"
 	}
 	(*to)[name]++
+}
+
+// written is how long the names are together.
+func written(names map[string]int) (n int) {
+	for name := range names {
+		n += len(name)
+	}
+	return n
 }
 
 func number(v any) int64 {

@@ -24,17 +24,21 @@ func TestTally(t *testing.T) {
 	tally.Open("b")
 	for _, e := range []audit.Entry{
 		{Call: "a", Kind: "llm.request", Data: map[string]any{"provider": "p", "tokens_in": int64(9), "tokens_out": 2}},
-		{Call: "a", Kind: "llm.request", Data: map[string]any{"provider": "p", "reason": "budget", "tokens_in": 1.0, "tokens_out": json.Number("3")}},
+		{Call: "a", Kind: "llm.request", Data: map[string]any{"provider": "p", "reason": "budget", "status": 429, "tokens_in": 1.0, "tokens_out": json.Number("3")}},
 		{Call: "a", Kind: "tool.call", Data: map[string]any{"tool": "time", "code": "ok"}},
-		{Call: "a", Kind: "tool.call", Data: map[string]any{"tool": "time", "code": "denied"}},
-		{Call: "a", Kind: "egress.connect", Data: map[string]any{"host": "h", "port": 443}},
+		{Call: "a", Kind: "llm.request", Data: map[string]any{"provider": "p", "status": 500}},
+		{Call: "a", Kind: "tool.call", Data: map[string]any{"tool": "time", "code": "permission_denied"}},
+		{Call: "a", Kind: "tool.call", Data: map[string]any{"tool": "time", "code": "tool_execution_failure"}},
+		{Call: "a", Kind: "egress.connect", Data: map[string]any{"host": "h", "port": 443, "verdict": "connected", "reason": "bytes"}},
+		{Call: "a", Kind: "egress.connect", Data: map[string]any{"host": "h", "port": 443, "verdict": "refused", "reason": "policy"}},
+		{Call: "a", Kind: "egress.connect", Data: map[string]any{"host": "h", "port": 443, "verdict": "failed", "reason": "unreachable"}},
 		{Call: "a", Kind: "agent.turn", Data: map[string]any{"text": "x"}},
 		{Call: "c", Kind: "tool.call", Data: map[string]any{"tool": "time"}},
 	} {
 		tally.Write(e)
 	}
 	want := &control.Uses{
-		Providers: map[string]int{"p": 2}, Tools: map[string]int{"time": 2}, Hosts: map[string]int{"h:443": 1}, Refused: 2, TokensIn: 10, TokensOut: 5,
+		Providers: map[string]int{"p": 3}, Tools: map[string]int{"time": 3}, Hosts: map[string]int{"h:443": 3}, Refused: 3, Failed: 3, TokensIn: 10, TokensOut: 5,
 	}
 	if d := cmp.Diff(want, tally.Close("a")); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -45,7 +49,7 @@ func TestTally(t *testing.T) {
 		}
 	}
 	tally.Write(audit.Entry{Call: "a", Kind: "tool.call"}) // too late to be counted
-	if u := tally.Close("a"); u != nil || len(*next) != 8 {
+	if u := tally.Close("a"); u != nil || len(*next) != 12 {
 		t.Errorf("%v, %d passed on", u, len(*next))
 	}
 }
@@ -56,10 +60,11 @@ func TestTallyIsBounded(t *testing.T) {
 	tally.Open("a")
 	for i := range 10_000 {
 		tally.Write(audit.Entry{Call: "a", Kind: "tool.call", Data: map[string]any{"tool": fmt.Sprint(i, strings.Repeat("x", 10_000)), "code": "ok"}})
+		tally.Write(audit.Entry{Call: "a", Kind: "egress.connect", Data: map[string]any{"host": fmt.Sprint(i), "port": 443}})
 	}
 	u := tally.Close("a")
-	if b, err := json.Marshal(u); err != nil || len(b) > 20<<10 || u.Tools["other"] != 10_000-64 {
-		t.Errorf("%d bytes, %d others, %v", len(b), u.Tools["other"], err)
+	if b, err := json.Marshal(u); err != nil || len(b) > 5<<10 || u.Hosts["other"] != 10_000-64 || u.Tools["other"] != 10_000-11 {
+		t.Errorf("%d bytes, %d and %d others, %v", len(b), u.Hosts["other"], u.Tools["other"], err)
 	}
 }
 
@@ -93,5 +98,17 @@ func TestKeysAreNotPrinted(t *testing.T) {
 	}
 	if !audit.NewKey(secret[1:]).None() || audit.NewKey(nil).String() != "none" {
 		t.Error("a short key is one")
+	}
+}
+
+// What callers choose is in a row as an export has it: otherwise that would look edited.
+func TestTextsSurviveAnExport(t *testing.T) {
+	for _, s := range []string{"plain", "\xff\xfe", strings.Repeat("\xff", 300), strings.Repeat("é", 200)} {
+		text := audit.Text(s)
+		b, err := json.Marshal(text)
+		var back string
+		if err != nil || json.Unmarshal(b, &back) != nil || back != text || len(text) > 260 {
+			t.Errorf("%q became %q and %q, %v", s, text, back, err)
+		}
 	}
 }

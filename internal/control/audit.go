@@ -38,8 +38,9 @@ type Account struct {
 type Uses struct {
 	Providers map[string]int `json:"providers,omitempty"` // requests
 	Tools     map[string]int `json:"tools,omitempty"`
-	Hosts     map[string]int `json:"hosts,omitempty"` // connections, by host:port
-	Refused   int            `json:"refused,omitempty"`
+	Hosts     map[string]int `json:"hosts,omitempty"`   // connections, by host:port
+	Refused   int            `json:"refused,omitempty"` // of all three, by hotcell or by policy
+	Failed    int            `json:"failed,omitempty"`  // of all three, out there
 	TokensIn  int64          `json:"tokens_in,omitempty"`
 	TokensOut int64          `json:"tokens_out,omitempty"`
 }

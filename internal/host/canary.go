@@ -57,6 +57,7 @@ func (c *Canary) Run(ctx context.Context) {
 	if c == nil {
 		return
 	}
+	c.told.Ready(false) // what is known at first: a canary that hangs from the start is noticed, too
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := c.sing(ctx)

@@ -77,7 +77,7 @@ func TestCanary(t *testing.T) {
 		}
 		stop()
 		group.Wait()
-		if last := b.ready[len(b.ready)-1]; !last || len(b.ready) != b.songs() {
+		if last := b.ready[len(b.ready)-1]; !last || b.ready[0] || len(b.ready) != b.songs()+1 {
 			t.Errorf("told %v", b.ready)
 		}
 	})
@@ -96,6 +96,17 @@ func TestCanaryThatNeverSings(t *testing.T) {
 		}
 		stop()
 		group.Wait()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := &bird{}
+		hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		c := newCanary(time.Minute, hang, b, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		c.Run(ctx)
+		if len(b.ready) != 1 || b.ready[0] { // which an alert looks at
+			t.Errorf("it hangs from the start, and is told as %v", b.ready)
+		}
 	})
 	none := newCanary(0, nil, nil, nil)
 	none.Run(t.Context())

@@ -33,7 +33,7 @@ func (j *journal) Lost(n int) { j.lost.Add(float64(n)) }
 
 // canary counts the calls that hotcell makes to see whether it works.
 type canary struct {
-	first sync.Once // they are registered with the first verdict: where there is no canary, there is no readiness to tell
+	first sync.Once // they are registered when a canary begins: where there is no canary, there is no readiness to tell
 	reg   factory
 
 	runs  *prometheus.CounterVec
@@ -68,10 +68,11 @@ func (c *canary) Sang(ok bool, took time.Duration) {
 // Ready states what the canary says.
 func (c *canary) Ready(yes bool) {
 	c.first.Do(c.begin)
-	c.ready.Set(0)
+	value := 0.0
 	if yes {
-		c.ready.Set(1)
+		value = 1
 	}
+	c.ready.Set(value)
 }
 
 // Gauges are asked at each scrape. They must answer at once; one that is nil is absent.

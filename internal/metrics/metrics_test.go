@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -279,5 +280,29 @@ func TestSetsAreComplete(t *testing.T) {
 	})
 	if n < 20 {
 		t.Errorf("found only %d words", n)
+	}
+}
+
+type recorder struct {
+	audit.Log
+	got []audit.Entry
+}
+
+func (r *recorder) Record(_ context.Context, e audit.Entry) error {
+	r.got = append(r.got, e)
+	return nil
+}
+
+// What operators do gets through to the log that keeps it.
+func TestActsPassThrough(t *testing.T) {
+	to := &recorder{Log: audit.Nobody}
+	m := New(NewRegistry(), Options{})
+	log := audit.NewTally(m.Counting(to))
+	if err := log.Record(t.Context(), audit.Entry{Kind: audit.CallCancel, Call: "c"}); err != nil || len(to.got) != 1 || to.got[0].Call != "c" {
+		t.Errorf("%v, %v", to.got, err)
+	}
+	deaf := audit.NewTally(m.Counting(struct{ audit.Log }{audit.Nobody}))
+	if err := deaf.Record(t.Context(), audit.Entry{Kind: audit.CallCancel}); err == nil {
+		t.Error("an act that nobody keeps is no error")
 	}
 }

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"context"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hotcell/hotcell/internal/audit"
@@ -67,6 +69,11 @@ func (c counting) Write(e audit.Entry) {
 		c.m.tools.WithLabelValues(c.m.tooled.add(text(e.Data, "code"))).Inc()
 	}
 	c.next.Write(e)
+}
+
+// Record implements [audit.Recorder], where next does.
+func (c counting) Record(ctx context.Context, e audit.Entry) error {
+	return audit.Enter(ctx, c.next, e)
 }
 
 func (o *outside) asked(data map[string]any) {

@@ -64,10 +64,12 @@ func (s *Store) Audit(ctx context.Context, call string) ([]audit.Entry, error) {
 	return entries, rows.Err()
 }
 
-// dropAudit takes away what was told before a time.
+// dropAudit takes away what was told before a time of calls that are not kept: the others go with theirs, or one that took long
+// would lose what it used first.
 func dropAudit(before time.Time) trimStep {
 	return func(tx *sql.Tx) (bool, error) {
-		n, err := affected(tx.Exec(`DELETE FROM audit WHERE n IN (SELECT n FROM audit WHERE at < ? ORDER BY at LIMIT ?)`, before.UnixMicro(), trimEvents))
+		n, err := affected(tx.Exec(`DELETE FROM audit WHERE n IN (SELECT n FROM audit WHERE at < ?
+			AND NOT EXISTS (SELECT 1 FROM calls WHERE id = audit.call) ORDER BY at LIMIT ?)`, before.UnixMicro(), trimEvents))
 		return n == trimEvents, err
 	}
 }

@@ -1,11 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/auth"
@@ -62,11 +65,7 @@ func (s *Store) own(ctx context.Context, tx *sql.Tx, r control.AuditRow, princip
 
 // link adds a row to the end of the chain. Who else has the file open waits meanwhile: the transaction has its lock.
 func (s *Store) link(tx *sql.Tx, r control.AuditRow, data any) error {
-	raw, err := json.Marshal(data)
-	if err != nil || len(raw) > maxRow {
-		raw = []byte(`{"dropped":"the entry is too long, or has no JSON form"}`)
-	}
-	r.Data = raw
+	r.Data = rowData(data)
 	head, bytes, err := s.headOf(tx)
 	if err != nil {
 		return err
@@ -78,6 +77,30 @@ func (s *Store) link(tx *sql.Tx, r control.AuditRow, data any) error {
 		return err
 	}
 	return s.setMark(tx, markHead, control.AuditHead{N: r.N, Hash: r.Hash, At: r.At}, bytes+rowSize(&r))
+}
+
+// rowData is the JSON of a row's data. Where that is too long the longest fields go, and the row says which: what else is in it
+// stays, so that nobody keeps a row from being read by making one field of it long.
+func rowData(data any) []byte {
+	raw, err := json.Marshal(data)
+	if err == nil && len(raw) <= maxRow {
+		return raw
+	}
+	var fields map[string]json.RawMessage
+	if err != nil || json.Unmarshal(raw, &fields) != nil {
+		return []byte(`{"dropped":"the entry is too long, or has no JSON form"}`)
+	}
+	names := slices.SortedFunc(maps.Keys(fields), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(fields[b]), len(fields[a])), cmp.Compare(a, b))
+	})
+	for i := range names {
+		delete(fields, names[i])
+		fields["dropped"], _ = json.Marshal(names[:i+1])
+		if raw, err = json.Marshal(fields); err == nil && len(raw) <= maxRow {
+			return raw
+		}
+	}
+	return []byte(`{"dropped":"the entry has too many fields"}`)
 }
 
 // blob is never NULL.

@@ -258,3 +258,96 @@ func TestTheAuditOfAnOlderJournal(t *testing.T) {
 		t.Errorf("%+v, %v", r, entries(t, s, "01A"))
 	}
 }
+
+// A trim takes away a call that came later and ended sooner before one that took long, and bit by bit. Whoever verifies the audit
+// meanwhile, or after a crash, finds nothing wrong.
+func TestVerifyInTheMiddleOfATrim(t *testing.T) {
+	c := &clock{}
+	s := opened(t, Options{Now: c.now, Keep: Keep{Calls: time.Hour}})
+	uses := func(id string, n int) {
+		for range n {
+			s.Write(audit.Entry{At: c.now(), Call: id, Kind: "tool.call", Data: map[string]any{"tool": "time"}})
+		}
+		flush(t, s)
+	}
+	begin := func(id string) control.Record {
+		r := taken(id, id)
+		r.Accepted = c.now()
+		accept(t, s, r)
+		return r
+	}
+	ends := func(r control.Record) {
+		r = answered(r, "x")
+		r.Ended = c.now()
+		end(t, s, r)
+	}
+	long, next := begin("long"), begin("next")
+	uses("long", 3)
+	uses("next", 3)
+	c.add(time.Second)
+	short := begin("short")
+	uses("short", trimEvents+10)
+	ends(short)
+	c.add(30 * time.Minute)
+	ends(long)
+	ends(next)
+	c.add(40 * time.Minute)
+	step := dropCalls(c.now().Add(-time.Hour), always)
+	if err := s.ask(t.Context(), func(tx *sql.Tx) error { _, err := step(tx); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := s.Audit(t.Context(), "short"); err != nil || len(left) != 10 {
+		t.Fatalf("%d entries are left, %v", len(left), err)
+	}
+	if r := verified(t, s); r.Uses != 6 {
+		t.Errorf("meanwhile: %+v", r)
+	}
+	trim(t, s)
+	if r := verified(t, s); r.Uses != 6 { // what the long ones used first is older than calls are kept, and theirs
+		t.Errorf("%+v", r)
+	}
+	if _, err := s.write.Exec(`DELETE FROM audit WHERE call = 'short' OR call = 'next' AND nth = 1`); err != nil {
+		t.Fatal(err)
+	}
+	c.add(time.Hour)
+	trim(t, s)
+	if r := verified(t, s); r.Uses != 0 {
+		t.Errorf("after all: %+v", r)
+	}
+}
+
+// Nobody keeps the end of a call out of the audit by making one field of its row long.
+func TestARowThatIsTooLongKeepsTheRest(t *testing.T) {
+	s := opened(t, Options{})
+	r := taken("01A", "r")
+	accept(t, s, r)
+	r = answered(r, "x")
+	r.Account = &control.Account{Bundle: "b", Uses: &control.Uses{Hosts: map[string]int{}}}
+	for i := range 100 {
+		r.Account.Uses.Hosts[fmt.Sprintf("%d%s", i, strings.Repeat("x", 250))] = 1
+	}
+	end(t, s, r)
+	rows, err := s.AuditRows(t.Context(), control.AuditQuery{Call: "01A"})
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("%v, %v", rows, err)
+	}
+	var got struct {
+		Code, Bundle string
+		Uses         any
+		Dropped      []string
+	}
+	if err := json.Unmarshal(rows[0].Data, &got); err != nil || got.Code != "ok" || got.Bundle != "b" || got.Uses != nil ||
+		len(got.Dropped) != 1 || got.Dropped[0] != "uses" {
+		t.Errorf("%s, %v", rows[0].Data, err)
+	}
+	many := map[string]string{}
+	for i := range 3000 {
+		many[fmt.Sprint(i)] = "x"
+	}
+	for _, data := range []any{many, make(chan int), strings.Repeat("x", maxRow)} {
+		if raw := rowData(data); !json.Valid(raw) || len(raw) > maxRow || !strings.Contains(string(raw), "dropped") {
+			t.Errorf("%T: %.100s", data, raw)
+		}
+	}
+	verified(t, s)
+}

@@ -101,20 +101,17 @@ func (v *verification) used(r *control.AuditRow) error {
 	if err := json.Unmarshal(r.Data, &data); err != nil || data.Used.Rows == 0 {
 		return nil // nothing that could be compared
 	}
-	var kept, going bool
-	err := v.tx.QueryRowContext(v.ctx, `SELECT 1, n = (SELECT n FROM calls WHERE ended <> 0 ORDER BY accepted LIMIT 1) FROM calls WHERE id = ?`, r.Call).Scan(&kept, &going)
+	// A trim takes away what a call used from the front, bit by bit, and then the call. It takes the call that was accepted first
+	// of those that had ended by some time: one before which another came and had ended is not its next.
+	var first int64
+	var going bool
+	err := v.tx.QueryRowContext(v.ctx, `SELECT (SELECT coalesce(min(nth), 0) FROM audit WHERE call = c.id AND nth > 0),
+		NOT EXISTS (SELECT 1 FROM calls WHERE ended <> 0 AND (accepted, n) < (c.accepted, c.n) AND ended <= c.ended) FROM calls AS c WHERE id = ?`, r.Call).Scan(&first, &going)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	if err != nil {
+	if err != nil || going && first != 1 {
 		return err
-	}
-	if going { // a trim takes away what the oldest call used, from the front, bit by bit, and then the call
-		var first int64
-		err := v.tx.QueryRowContext(v.ctx, `SELECT coalesce(min(nth), 0) FROM audit WHERE call = ? AND nth > 0`, r.Call).Scan(&first)
-		if err != nil || first != 1 {
-			return err
-		}
 	}
 	return v.compare(r, data.Used)
 }

@@ -113,7 +113,7 @@ func dropCalls(before time.Time, need func(*sql.Tx) (bool, error)) trimStep {
 			}
 			var n int64
 			var id string
-			err := tx.QueryRow(`SELECT n, id FROM calls WHERE accepted < ?1 AND ended <> 0 AND ended < ?1 ORDER BY accepted LIMIT 1`, before.UnixMicro()).Scan(&n, &id)
+			err := tx.QueryRow(`SELECT n, id FROM calls WHERE accepted < ?1 AND ended <> 0 AND ended < ?1 ORDER BY accepted, n LIMIT 1`, before.UnixMicro()).Scan(&n, &id)
 			if errors.Is(err, sql.ErrNoRows) {
 				return false, nil
 			}
