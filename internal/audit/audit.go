@@ -96,10 +96,10 @@ func ActorOf(ctx context.Context) (Actor, bool) {
 // maxText bounds what callers choose, in bytes.
 const maxText = 256
 
-// Text is a text of a caller's, short enough for a row.
+// Text is a text of a caller's, short enough for a row, and such that JSON repeats it as it is: its hash would be another one's.
 func Text(s string) string {
 	if len(s) <= maxText {
-		return s
+		return strings.ToValidUTF8(s, "\uFFFD")
 	}
 	return strings.ToValidUTF8(s[:maxText], "") + "…"
 }

@@ -1,7 +1,9 @@
 package audit_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -93,5 +95,19 @@ func TestKeysAreNotPrinted(t *testing.T) {
 	}
 	if !audit.NewKey(secret[1:]).None() || audit.NewKey(nil).String() != "none" {
 		t.Error("a short key is one")
+	}
+}
+
+// A row's texts are such that an export of it has its hash.
+func TestTextsKeepTheirHash(t *testing.T) {
+	r := control.AuditRow{Kind: audit.CallEnd, Principal: "\xff\xfe", Skill: strings.Repeat("x", 255) + "\xc3\xa9", Data: []byte(`{}`)}
+	audit.Link(&r, control.AuditHead{}, audit.Key{})
+	text, err := json.Marshal(&r)
+	var again control.AuditRow
+	if err := errors.Join(err, json.Unmarshal(text, &again)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(audit.Hash(&again), r.Hash) {
+		t.Errorf("the hash of %s is %v", text, audit.Hash(&again))
 	}
 }
