@@ -27,7 +27,7 @@ func NewAdmin(o Options) http.Handler {
 		mux.Handle("GET /metrics", a.needs(auth.Admin, o.Metrics.ServeHTTP))
 	}
 	for pattern, serve := range map[string]http.HandlerFunc{
-		"GET /debug/pprof/":        pprof.Index,
+		"GET /debug/pprof/":        timed(pprof.Index), // which takes differences, too
 		"GET /debug/pprof/profile": timed(pprof.Profile),
 		"GET /debug/pprof/trace":   timed(pprof.Trace),
 		"GET /debug/pprof/symbol":  pprof.Symbol,
