@@ -67,10 +67,16 @@ func (a *app) exportAudit(ctx context.Context, journal *store.Store, q control.A
 
 func writeExport(ctx context.Context, journal *store.Store, q control.AuditQuery, w io.Writer) error {
 	buffered := bufio.NewWriterSize(w, 256<<10)
-	lines := json.NewEncoder(buffered)
-	lines.SetEscapeHTML(false)
+	lines := exporter(buffered)
 	if err := journal.EachAuditRow(ctx, q, func(r *control.AuditRow) error { return lines.Encode(r) }); err != nil {
 		return err
 	}
 	return buffered.Flush()
+}
+
+// exporter writes rows, a line each.
+func exporter(w io.Writer) *json.Encoder {
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	return lines
 }

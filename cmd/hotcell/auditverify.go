@@ -106,11 +106,21 @@ func verifyExport(r io.Reader, anchor control.AuditHead) (control.AuditReport, e
 			break
 		}
 		check.Next(&row)
+		if written, err := exportLine(&row); err != nil || !bytes.Equal(written, lines.Bytes()) { // a field that is there twice, something behind the row
+			check.Fail(row.N, "row %d was edited: its line is not as an export writes it", row.N)
+		}
 	}
 	if err := lines.Err(); err != nil {
 		return control.AuditReport{}, fmt.Errorf("an export can't be read: %w", err)
 	}
 	return check.End(nil), nil
+}
+
+// exportLine is a row as an export writes it.
+func exportLine(row *control.AuditRow) ([]byte, error) {
+	var b bytes.Buffer
+	err := exporter(&b).Encode(row)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 func (a *app) printReport(r control.AuditReport, asJSON bool) error {

@@ -152,16 +152,19 @@ func TestAuditVerifyFile(t *testing.T) {
 		text string
 		want string
 	}{
-		"whole":    {string(whole), ""},
-		"a suffix": {string(bytes.Join(rows[2:], nil)), ""},
-		"edited":   {strings.Replace(string(whole), `"p1"`, `"p2"`, 1), "row 3 was edited"},
-		"a gap":    {string(rows[0]) + string(rows[2]), "row 2 is missing"},
-		"twice":    {string(whole) + string(rows[5]), "row 6 comes behind row 6"},
-		"swapped":  {string(rows[1]) + string(rows[0]), "row 1 comes behind row 2"},
-		"cut":      {string(bytes.Join(rows[:5], nil)), "the anchored row 6 is missing"},
-		"nothing":  {"", "the anchored row 6 is missing"},
-		"no JSON":  {"{", "line 1 is no row"},
-		"another":  {`{"x":1}`, "line 1 is no row"},
+		"whole":            {string(whole), ""},
+		"a suffix":         {string(bytes.Join(rows[2:], nil)), ""},
+		"edited":           {strings.Replace(string(whole), `"p1"`, `"p2"`, 1), "row 3 was edited"},
+		"a field twice":    {strings.Replace(string(whole), `{"n":3,`, `{"n":3,"principal":"mallory",`, 1), "row 3 was edited: its line is not as an export writes it"},
+		"in other letters": {strings.Replace(string(whole), `{"n":3,`, `{"n":3,"PRINCIPAL":"mallory",`, 1), "row 3 was edited: its line is not as an export writes it"},
+		"behind the row":   {strings.Replace(string(whole), "\n", ` {"n":1,"principal":"mallory"}`+"\n", 1), "row 1 was edited: its line is not as an export writes it"},
+		"a gap":            {string(rows[0]) + string(rows[2]), "row 2 is missing"},
+		"twice":            {string(whole) + string(rows[5]), "row 6 comes behind row 6"},
+		"swapped":          {string(rows[1]) + string(rows[0]), "row 1 comes behind row 2"},
+		"cut":              {string(bytes.Join(rows[:5], nil)), "the anchored row 6 is missing"},
+		"nothing":          {"", "the anchored row 6 is missing"},
+		"no JSON":          {"{", "line 1 is no row"},
+		"another":          {`{"x":1}`, "line 1 is no row"},
 	} {
 		code, out, errs := run(tt.text, "verify", "--file", "-", "--head", head)
 		if (code == exitOK) != (tt.want == "") || !strings.Contains(errs, tt.want) || code != exitOK && code != exitFailed {
