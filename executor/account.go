@@ -33,8 +33,11 @@ type ran struct {
 	uses        *control.Uses
 }
 
-// mostGroups bounds the groups of a caller that the audit names.
-const mostGroups = 64
+// Bounds on the groups of a caller that the audit names.
+const (
+	mostGroups  = 64
+	groupsBytes = 4 << 10
+)
 
 // account is what the audit says of a call that was made of what ran has.
 func (s *Supervisor) account(c *call, ran *ran) *control.Account {
@@ -89,11 +92,13 @@ func (s *Supervisor) closeUses(c *call) {
 }
 
 func groupsOf(who a2e.Caller) (groups []string) {
+	room := groupsBytes
 	for _, g := range slices.Sorted(maps.Keys(who.Groups)) {
-		if len(groups) == mostGroups {
+		text := audit.Text(g + "=" + who.Groups[g])
+		if room -= len(text); len(groups) == mostGroups || room < 0 {
 			return append(groups, "…")
 		}
-		groups = append(groups, audit.Text(g+"="+who.Groups[g]))
+		groups = append(groups, text)
 	}
 	return groups
 }

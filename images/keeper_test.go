@@ -226,6 +226,29 @@ func TestCollectingRacesCalls(t *testing.T) {
 	}
 }
 
+// What is gone leaves the ledger, and what was pulled again while it was looked for stays in it.
+func TestCollectingRacesPulls(t *testing.T) {
+	s := &shelf{images: map[string]Image{}}
+	k := newKeeper(t, t.TempDir(), s)
+	for _, id := range []string{sum("1"), sum("2")} {
+		if err := k.o.Ledger.Add(t.Context(), id, "team/x:1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.before = func() {
+		if err := k.o.Ledger.Add(t.Context(), sum("2"), "team/x:1"); err != nil {
+			t.Error(err)
+		}
+	}
+	if all, err := k.Prune(t.Context(), 0, false); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	left, err := k.o.Ledger.Entries()
+	if _, there := left[sum("2")]; err != nil || len(left) != 1 || !there {
+		t.Errorf("left in the ledger: %v, %v", left, err)
+	}
+}
+
 // Why an image stays.
 func TestReasons(t *testing.T) {
 	now := time.Now()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -87,6 +88,7 @@ func TestLockThatCannotBeUsed(t *testing.T) {
 		"no content":   `{"version":1,"images":{"docker.io/team/x:1":{"by":"pin","since":"2026-01-01T00:00:00Z"}}}`,
 		"a bad digest": `{"version":1,"images":{"docker.io/team/x:1":{"digest":"sha256:12","by":"pin","since":"2026-01-01T00:00:00Z"}}}`,
 		"a bad name":   `{"version":1,"images":{"x":{"digest":"` + sum("a") + `","by":"pin","since":"2026-01-01T00:00:00Z"}}}`,
+		"two files":    `{"version":1,"images":{}}` + "\n" + `{"version":1,"images":{"docker.io/team/x:1":{"digest":"` + sum("a") + `","by":"pin","since":"2026-01-01T00:00:00Z"}}}`,
 		"long":         `{"version":1,"images":{}` + strings.Repeat(" ", maxRecord) + "}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,6 +113,27 @@ func TestLockThatCannotBeUsed(t *testing.T) {
 			}
 			testutil.Poll(t, time.Minute, func() bool { _, _, err := l.find("docker.io/team/x:1"); return err == nil })
 		})
+	}
+}
+
+// A pipe in the place of the file keeps no call waiting.
+func TestLockThatIsAPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), LockName)
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := OpenLock(path)
+	defer l.Close()
+	done := make(chan error, 1)
+	go func() { _, _, err := l.find("docker.io/team/x:1"); done <- err }()
+	select {
+	case err := <-done:
+		if err == nil || !strings.Contains(err.Error(), "expected a regular file") {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(time.Minute):
+		_, _ = os.OpenFile(path, os.O_RDWR, 0) // which lets it go
+		t.Fatal("it waits for the other end")
 	}
 }
 

@@ -52,6 +52,7 @@ func (k *Keeper) Prune(ctx context.Context, keep time.Duration, dry bool) ([]Ver
 	if err != nil || len(brought) == 0 {
 		return nil, err
 	}
+	looked := time.Now()
 	stock, err := depot.Stock(ctx)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,8 @@ func (k *Keeper) Prune(ctx context.Context, keep time.Duration, dry bool) ([]Ver
 		have, here := stock[id]
 		if !here {
 			if !dry {
-				errs = append(errs, k.o.Ledger.Collect(ctx, id, func(Entry) (bool, error) { return true, nil }))
+				gone := func(e Entry) (bool, error) { return e.Pulled.Before(looked), nil } // unless somebody brought it again meanwhile
+				errs = append(errs, k.o.Ledger.Collect(ctx, id, gone))
 			}
 			continue
 		}

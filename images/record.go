@@ -25,7 +25,7 @@ type record[T any] struct{ path string }
 
 // read returns what the file says: the zero value where it is not there.
 func (r record[T]) read() (value T, state os.FileInfo, err error) {
-	f, err := os.Open(r.path)
+	f, err := os.OpenFile(r.path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe waits for nobody
 	if errors.Is(err, fs.ErrNotExist) {
 		return value, nil, nil
 	}
@@ -50,6 +50,9 @@ func (r record[T]) read() (value T, state os.FileInfo, err error) {
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&value); err != nil {
 		return value, nil, fmt.Errorf("%s can't be read (%w): mend it or remove it", r.path, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return value, nil, fmt.Errorf("%s can't be read (there is something behind its end): mend it or remove it", r.path)
 	}
 	return value, state, nil
 }

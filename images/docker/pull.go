@@ -46,7 +46,7 @@ func (s *Store) pull(ctx context.Context, ref string, policy images.PullPolicy) 
 }
 
 func (s *Store) fetch(ctx context.Context, ref string, own platform, tell func(images.Progress)) error {
-	auth, err := s.auth(ref)
+	login, auth, err := s.auth(ref)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *Store) fetch(ctx context.Context, ref string, own platform, tell func(i
 	case client.IsErrConnectionFailed(err):
 		return s.explain(ctx, "pull image "+ref, err)
 	}
-	return refused(ref, own, line(err.Error()))
+	return refused(ref, own, line(login.Hide(err.Error())))
 }
 
 // refused puts the words of an engine or of its registry into an error.
@@ -83,23 +83,24 @@ func unpulled(ref, why string, retryable bool) error {
 	return &images.UnavailableError{Ref: ref, Why: "could not be pulled: " + why + images.PullFirst, Retryable: retryable}
 }
 
-// auth is the header that logs an engine in at the reference's registry, "" where there is no login for it.
-func (s *Store) auth(ref string) (string, error) {
+// auth is the login for the reference's registry, and the header that logs an engine in with it: nil and "" where there is none.
+func (s *Store) auth(ref string) (*images.Login, string, error) {
 	if s.logins == nil {
-		return "", nil
+		return nil, "", nil
 	}
 	name, _ := images.Repository(ref)
 	login, err := s.logins(name)
 	if err != nil {
-		return "", &images.UnavailableError{Ref: ref, Why: "could not be pulled: no login for " + name + ": " + err.Error()}
+		return nil, "", &images.UnavailableError{Ref: ref, Why: "could not be pulled: no login for " + name + ": " + err.Error()}
 	}
 	if login == nil {
-		return "", nil
+		return nil, "", nil
 	}
 	if name == "docker.io" {
 		name = "https://index.docker.io/v1/" // as engines call it
 	}
-	return registry.EncodeAuthConfig(registry.AuthConfig{Username: login.User, Password: login.Password, ServerAddress: name})
+	header, err := registry.EncodeAuthConfig(registry.AuthConfig{Username: login.User, Password: login.Password, ServerAddress: name})
+	return login, header, err
 }
 
 // ids are the images that the engine has.
@@ -128,7 +129,7 @@ func (s *Store) claim(ctx context.Context, ref string, before map[string]bool) {
 
 // Remote asks the registry, through the engine, which digest a tag has there.
 func (s *Store) Remote(ctx context.Context, ref string) (string, error) {
-	auth, err := s.auth(ref)
+	login, auth, err := s.auth(ref)
 	if err != nil {
 		return "", err
 	}
@@ -141,7 +142,7 @@ func (s *Store) Remote(ctx context.Context, ref string) (string, error) {
 	case client.IsErrConnectionFailed(err):
 		return "", s.explain(ctx, "ask for image "+ref, err)
 	}
-	return "", errors.New(cmp.Or(line(err.Error()), "no answer"))
+	return "", errors.New(cmp.Or(line(login.Hide(err.Error())), "no answer"))
 }
 
 // final reports whether a registry's words mean that another try cannot help.

@@ -354,4 +354,13 @@ func TestLogins(t *testing.T) {
 	if err := pull(); err != nil || asked != b.Host {
 		t.Errorf("with the login: %v, asked for %s", err, asked)
 	}
+	b.Echo()
+	_, pulled := b.keeper.Resolve(t.Context(), b.Host+"/team/other:1", images.PullMissing)
+	unavailable(t, pulled, false, "could not be pulled")
+	_, remote := b.store.Remote(t.Context(), ref)
+	for _, err := range []error{pulled, remote} {
+		if err == nil || strings.Contains(err.Error(), right) || strings.Contains(err.Error(), "bWU6") {
+			t.Errorf("what the registry repeats: %v", err)
+		}
+	}
 }

@@ -116,7 +116,7 @@ func (s *Store) unpack(ctx context.Context, id string, src source, config *v1.Co
 		return images.Image{}, err
 	}
 	defer func() { _ = root.Close() }()
-	t := &tree{root: root, entries: s.bounds.Entries, budget: newBudget(s.bounds.Bytes)}
+	t := &tree{root: root, entries: s.bounds.Entries, budget: newBudget(s.bounds.Bytes), written: newBudget(s.bounds.Bytes)}
 	for i, open := range src.layers {
 		if err := t.layer(ctx, open, config.RootFS.DiffIDs[i]); err != nil {
 			return images.Image{}, fmt.Errorf("layer %d: %w", i+1, err)

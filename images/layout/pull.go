@@ -34,11 +34,11 @@ func (s *Store) pull(ctx context.Context, ref string) error {
 		return &images.UnavailableError{Ref: ref, Why: err.Error()}
 	}
 	err = s.pulls.Do(ctx, key, func(ctx context.Context, tell func(images.Progress)) error {
-		err := s.bring(ctx, key, tell)
+		login, err := s.bring(ctx, key, tell)
 		if err == nil || errors.Is(context.Cause(ctx), images.ErrClosed) {
 			return err
 		}
-		return s.unpulled(ctx, ref, err)
+		return s.unpulled(ctx, ref, login, err)
 	})
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("pull image %s: %w", ref, context.Cause(ctx))
@@ -46,20 +46,26 @@ func (s *Store) pull(ctx context.Context, ref string) error {
 	return err
 }
 
-func (s *Store) bring(ctx context.Context, key string, tell func(images.Progress)) error {
+// bring returns the login that the registry was shown, too.
+func (s *Store) bring(ctx context.Context, key string, tell func(images.Progress)) (*images.Login, error) {
 	ref, err := name.ParseReference(key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	login, err := s.login(ref)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	got, err := s.fetch(ctx, ref, login, tell)
 	if err != nil {
-		return err
+		return login, err
 	}
 	defer got.done()
+	return login, s.keep(ctx, key, got)
+}
+
+// keep takes what was fetched into the store.
+func (s *Store) keep(ctx context.Context, key string, got *fetched) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err
@@ -120,8 +126,8 @@ func (s *Store) login(ref name.Reference) (*images.Login, error) {
 }
 
 // unpulled says why an image was not pulled, and whether another try may help: what failed on the way may.
-func (s *Store) unpulled(ctx context.Context, ref string, err error) error {
-	why, again := words(err), true
+func (s *Store) unpulled(ctx context.Context, ref string, login *images.Login, err error) error {
+	why, again := words(login, err), true
 	var bad *fault
 	var answer *transport.Error
 	low := strings.ToLower(err.Error())
@@ -144,8 +150,8 @@ func (s *Store) unpulled(ctx context.Context, ref string, err error) error {
 	}
 }
 
-// words is an error on one line, of bounded length, without addresses, which may hold what lets others in.
-func words(err error) string {
+// words is an error on one line, of bounded length, without addresses, which may hold what lets others in, and without the login.
+func words(login *images.Login, err error) string {
 	var at *url.Error
 	var answer *transport.Error
 	text := err.Error()
@@ -161,7 +167,7 @@ func words(err error) string {
 			text = u.Host + ": " + text
 		}
 	}
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.Fields(login.Hide(text)), " ")
 	const most = 300
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "..."
@@ -245,7 +251,7 @@ func (s *Store) Remote(ctx context.Context, ref string) (string, error) {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		return "", errors.New(words(err))
+		return "", errors.New(words(login, err))
 	}
 	return desc.Digest.String(), nil
 }

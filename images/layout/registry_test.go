@@ -308,6 +308,17 @@ func TestLogins(t *testing.T) {
 	if _, err := s.Resolve(t.Context(), ref, images.PullMissing); err != nil {
 		t.Error(err)
 	}
+	r.Echo()
+	_, pulled := s.Resolve(t.Context(), r.Host+"/team/other:1", images.PullMissing)
+	_, asked := s.Remote(t.Context(), ref)
+	for _, err := range []error{pulled, asked} {
+		if err == nil || strings.Contains(err.Error(), login.Password) || strings.Contains(err.Error(), "bWU6") {
+			t.Errorf("what the registry repeats: %v", err)
+		}
+	}
+	if !strings.Contains(pulled.Error(), "you sent Basic [redacted], which is [redacted]") {
+		t.Errorf("got %v", pulled)
+	}
 }
 
 // Plain HTTP is for loopback, and a registry elsewhere leads nobody to this host's own.

@@ -21,6 +21,7 @@ type tree struct {
 	root    *os.Root
 	entries int // that may still come
 	budget  *budget
+	written *budget         // what files hold: more than was read, where they have holes
 	made    map[string]bool // by the layer at hand, which its own whiteouts spare
 }
 
@@ -108,7 +109,7 @@ func (t *tree) put(name string, h *tar.Header, r io.Reader) error {
 		return t.directory(name, mode)
 	}
 	switch h.Typeflag {
-	case tar.TypeReg, tar.TypeSymlink, tar.TypeLink:
+	case tar.TypeReg, tar.TypeGNUSparse, tar.TypeSymlink, tar.TypeLink:
 	default:
 		return nil
 	}
@@ -158,7 +159,7 @@ func (t *tree) file(name string, mode fs.FileMode, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, r)
+	_, err = io.Copy(f, t.written.reader(r))
 	return errors.Join(noEOFOrNil(err), f.Chmod(mode), f.Close())
 }
 

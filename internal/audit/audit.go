@@ -106,7 +106,7 @@ func ActorOf(ctx context.Context) (Actor, bool) {
 // maxText bounds what callers choose, in bytes.
 const maxText = 256
 
-// Text is a text of a caller's, short enough for a row, and the same after a way through JSON.
+// Text is a text of a caller's, short enough for a row, and such that JSON repeats it as it is: its hash would be another one's.
 func Text(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= maxText {

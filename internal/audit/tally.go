@@ -15,10 +15,10 @@ const (
 	egressConnect = "egress.connect"
 )
 
-// Bounds on the names of each sort that are told apart for one call: a row has room for all of them, whatever a skill asks for.
+// Bounds on the names that are told apart for one call: who makes up many or long ones must not make a row that is too long.
 const (
-	mostNames     = 64
-	mostNameBytes = 3 << 10
+	mostNames  = 64      // of each sort
+	namesBytes = 8 << 10 // of all together, as JSON
 )
 
 // Tally counts what calls use, on its way to where it is kept. It is safe for concurrent use.
@@ -26,17 +26,23 @@ type Tally struct {
 	next Log
 
 	mu   sync.Mutex
-	open map[string]*control.Uses
+	open map[string]*sums
+}
+
+// sums are what one call has used so far.
+type sums struct {
+	control.Uses
+	names int // bytes of them, as JSON
 }
 
 // NewTally returns a tally in front of a log.
-func NewTally(next Log) *Tally { return &Tally{next: next, open: map[string]*control.Uses{}} }
+func NewTally(next Log) *Tally { return &Tally{next: next, open: map[string]*sums{}} }
 
 // Open begins to count for a call, whose Close ends it. What is told about other calls is passed on and not counted.
 func (t *Tally) Open(call string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.open[call] = &control.Uses{}
+	t.open[call] = &sums{}
 }
 
 // Close returns what a call has used, nil for nothing.
@@ -48,14 +54,14 @@ func (t *Tally) Close(call string) *control.Uses {
 	if u == nil || u.Providers == nil && u.Tools == nil && u.Hosts == nil {
 		return nil
 	}
-	return u
+	return &u.Uses
 }
 
 // Write implements [Log].
 func (t *Tally) Write(e Entry) {
 	t.mu.Lock()
 	if u := t.open[e.Call]; u != nil {
-		count(u, e)
+		u.count(e)
 	}
 	t.mu.Unlock()
 	t.next.Write(e)
@@ -64,22 +70,22 @@ func (t *Tally) Write(e Entry) {
 // Record implements [Recorder], where the log behind it does.
 func (t *Tally) Record(ctx context.Context, e Entry) error { return Enter(ctx, t.next, e) }
 
-func count(u *control.Uses, e Entry) {
+func (u *sums) count(e Entry) {
 	text := func(key string) string { s, _ := e.Data[key].(string); return Text(s) }
 	refused, failed := false, false
 	switch e.Kind {
 	case llmRequest:
-		add(&u.Providers, text("provider"))
+		u.add(&u.Providers, text("provider"))
 		u.TokensIn += number(e.Data["tokens_in"])
 		u.TokensOut += number(e.Data["tokens_out"])
 		refused = text("reason") != ""
 		failed = number(e.Data["status"]) >= 400
 	case toolCall:
-		add(&u.Tools, text("tool"))
+		u.add(&u.Tools, text("tool"))
 		refused = text("code") == "permission_denied"
 		failed = text("code") != "ok"
 	case egressConnect:
-		add(&u.Hosts, text("host")+":"+fmt.Sprint(e.Data["port"]))
+		u.add(&u.Hosts, text("host")+":"+fmt.Sprint(e.Data["port"]))
 		refused = text("verdict") == "refused"
 		failed = text("verdict") == "failed"
 	}
@@ -91,22 +97,19 @@ func count(u *control.Uses, e Entry) {
 	}
 }
 
-func add(to *map[string]int, name string) {
+func (u *sums) add(to *map[string]int, name string) {
 	if *to == nil {
 		*to = map[string]int{}
 	}
-	if _, known := (*to)[name]; !known && (len(*to) >= mostNames || written(*to)+len(name) > mostNameBytes) {
-		name = "other"
+	if _, known := (*to)[name]; !known {
+		quoted, err := json.Marshal(name)
+		if err != nil || len(*to) >= mostNames || u.names+len(quoted) > namesBytes {
+			name = "other"
+		} else {
+			u.names += len(quoted)
+		}
 	}
 	(*to)[name]++
-}
-
-// written is how long the names are together.
-func written(names map[string]int) (n int) {
-	for name := range names {
-		n += len(name)
-	}
-	return n
 }
 
 func number(v any) int64 {

@@ -1,7 +1,9 @@
 package audit_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -54,17 +56,24 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// A skill that makes up names makes no row large.
+// A skill that makes up names makes no row large, whatever they are made of: its row would be dropped.
 func TestTallyIsBounded(t *testing.T) {
 	tally := audit.NewTally(audit.Nobody)
-	tally.Open("a")
-	for i := range 10_000 {
-		tally.Write(audit.Entry{Call: "a", Kind: "tool.call", Data: map[string]any{"tool": fmt.Sprint(i, strings.Repeat("x", 10_000)), "code": "ok"}})
-		tally.Write(audit.Entry{Call: "a", Kind: "egress.connect", Data: map[string]any{"host": fmt.Sprint(i), "port": 443}})
-	}
-	u := tally.Close("a")
-	if b, err := json.Marshal(u); err != nil || len(b) > 5<<10 || u.Hosts["other"] != 10_000-64 || u.Tools["other"] != 10_000-11 {
-		t.Errorf("%d bytes, %d and %d others, %v", len(b), u.Hosts["other"], u.Tools["other"], err)
+	for filler, apart := range map[string]int{"x": 30, "\x01": 5, "": 64} {
+		tally.Open("a")
+		for i := range 1000 {
+			name := fmt.Sprint(i, strings.Repeat(filler, 10_000))
+			tally.Write(audit.Entry{Call: "a", Kind: "tool.call", Data: map[string]any{"tool": name, "code": "ok"}})
+			tally.Write(audit.Entry{Call: "a", Kind: "egress.connect", Data: map[string]any{"host": name, "port": 1}})
+		}
+		u := tally.Close("a")
+		b, err := json.Marshal(u)
+		if err != nil || len(b) > 10<<10 {
+			t.Errorf("%q: %d bytes, %v", filler, len(b), err)
+		}
+		if n := len(u.Tools) + len(u.Hosts); n < apart || u.Tools["other"]+len(u.Tools)-1 != 1000 || u.Hosts["other"]+len(u.Hosts)-1 != 1000 {
+			t.Errorf("%q: %d names are told apart, %d and %d are others", filler, n, u.Tools["other"], u.Hosts["other"])
+		}
 	}
 }
 
@@ -98,6 +107,20 @@ func TestKeysAreNotPrinted(t *testing.T) {
 	}
 	if !audit.NewKey(secret[1:]).None() || audit.NewKey(nil).String() != "none" {
 		t.Error("a short key is one")
+	}
+}
+
+// A row's texts are such that an export of it has its hash.
+func TestTextsKeepTheirHash(t *testing.T) {
+	r := control.AuditRow{Kind: audit.CallEnd, Principal: "\xff\xfe", Skill: strings.Repeat("x", 255) + "\xc3\xa9", Data: []byte(`{}`)}
+	audit.Link(&r, control.AuditHead{}, audit.Key{})
+	text, err := json.Marshal(&r)
+	var again control.AuditRow
+	if err := errors.Join(err, json.Unmarshal(text, &again)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(audit.Hash(&again), r.Hash) {
+		t.Errorf("the hash of %s is %v", text, audit.Hash(&again))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/policies"
+	"github.com/hotcell/hotcell/sandbox"
 )
 
 const (
@@ -127,7 +129,11 @@ func song(cfg *config.Config, o Options, p *parts) func(context.Context) error {
 	policy := cfg.OperatorPolicy()
 	policy.Limits = policies.Limits{} // the canary's own are smaller than any bound
 	skill := ProbeSkill(canaryName, images.Builtin, canaryLimit)
+	old := &nest{list: p.driver.List}
 	return func(ctx context.Context) (err error) {
+		if err := old.empty(ctx); err != nil {
+			return err
+		}
 		s, err := executor.New(executor.Config{
 			Driver: p.driver, Images: p.images, Skills: OneSkill(skill), Runner: RunnerTrees(o.Programs), Policy: policy, Pull: images.PullNever,
 			MaxCells: 1, Instance: p.me.ID(), Host: HostID(), RunDir: RunDir(cfg), Log: nil,
@@ -138,12 +144,39 @@ func song(cfg *config.Config, o Options, p *parts) func(context.Context) error {
 		defer func() {
 			tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), canaryTidy)
 			defer cancel()
-			if gone := s.Drain(tidy); gone != nil && err == nil {
+			gone := s.Drain(tidy)
+			old.left = s.Poisoned()
+			if gone != nil && err == nil {
 				err = errors.New("it ran, but its cell could not be destroyed")
 			}
 		}()
 		return verdictOf(s.Call(ctx, a2e.Caller{Door: canaryName}, &a2e.CallRequest{Name: skill.Name}, nil))
 	}
+}
+
+// nest knows the cells that the canary before left. While one of them lives no other is made: they would pile up.
+type nest struct {
+	list func(ctx context.Context) ([]sandbox.Listed, error)
+	left []string
+}
+
+func (n *nest) empty(ctx context.Context) error {
+	if len(n.left) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, canaryLimit)
+	defer cancel()
+	all, err := n.list(ctx)
+	if err != nil {
+		return fmt.Errorf("nobody knows whether the cell of the canary before is gone: %s", PlainEngine(err.Error()))
+	}
+	for _, l := range all {
+		if l.Kind == "cell" && slices.Contains(n.left, l.Name) {
+			return fmt.Errorf("the cell of the canary before, %s, could not be destroyed, and no other is made until it is gone", l.Name)
+		}
+	}
+	n.left = nil
+	return nil
 }
 
 func verdictOf(answer *a2e.CallResponse) error {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hotcell/hotcell/sandbox"
 )
 
 // bird is what a canary's cells do, and what it tells.
@@ -112,5 +114,28 @@ func TestCanaryThatNeverSings(t *testing.T) {
 	none.Run(t.Context())
 	if err := none.Ready(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A cell that a canary left and nobody destroyed keeps the next from making another.
+func TestCanaryCellsDoNotPileUp(t *testing.T) {
+	var all []sandbox.Listed
+	var failed error
+	asked := 0
+	n := &nest{list: func(context.Context) ([]sandbox.Listed, error) { asked++; return all, failed }}
+	if err := n.empty(t.Context()); err != nil || asked != 0 {
+		t.Errorf("where none was left: %v, asked %d times", err, asked)
+	}
+	n.left, all = []string{"old"}, []sandbox.Listed{{Kind: "volume", Name: "old"}, {Kind: "cell", Name: "new"}, {Kind: "cell", Name: "old"}}
+	if err := n.empty(t.Context()); err == nil || !strings.Contains(err.Error(), "old, could not be destroyed") {
+		t.Errorf("while it lives: %v", err)
+	}
+	failed = errors.New("no answer")
+	if err := n.empty(t.Context()); err == nil || !strings.Contains(err.Error(), "no answer") {
+		t.Errorf("where nobody knows: %v", err)
+	}
+	all, failed = all[:2], nil
+	if err := n.empty(t.Context()); err != nil || n.left != nil {
+		t.Errorf("once it is gone: %v, left %v", err, n.left)
 	}
 }

@@ -92,9 +92,12 @@ func (a *api) readiness(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, statusBody{Status: "ready"})
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
-	defer cancel()
-	if err := a.ready(ctx); err != nil {
+	_, err, _ := a.readying.Do("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), readyTimeout)
+		defer cancel()
+		return nil, a.ready(ctx)
+	}) // anybody may ask, and the engine is asked for all of them at once
+	if err != nil {
 		body := statusBody{Status: "not ready"}
 		if id, unknown := a.who(r); unknown == nil && id.May(auth.Admin) { // the reason may name things of this host
 			body.Reason = firstLine(err.Error(), maxReason)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
@@ -103,6 +104,7 @@ type api struct {
 	requests  *auth.Shares  // and for each that is served, with a scope
 	uploads   chan struct{} // a place for each upload
 	verifying chan struct{} // a place for one who verifies the audit
+	readying  singleflight.Group
 	memory    memory
 }
 

@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -135,6 +138,30 @@ func TestReadiness(t *testing.T) {
 	if w := ask(h, "GET", "/readyz"); w.Code != 200 {
 		t.Errorf("status %d", w.Code)
 	}
+}
+
+// Whoever floods the check has the engine asked no more often than one who waits for each answer.
+func TestReadinessIsSharedByThoseWhoAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		h := New(Options{Control: &fake{}, Ready: func(ctx context.Context) error {
+			asked.Add(1)
+			<-ctx.Done()
+			return errors.New("the engine hangs")
+		}})
+		var flood sync.WaitGroup
+		for range 500 {
+			flood.Go(func() {
+				if w := ask(h, "GET", "/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "the engine hangs") {
+					t.Errorf("%d %s", w.Code, w.Body)
+				}
+			})
+		}
+		flood.Wait()
+		if n := asked.Load(); n != 1 {
+			t.Errorf("the engine was asked %d times", n)
+		}
+	})
 }
 
 func TestHostileNumbers(t *testing.T) {

@@ -23,8 +23,8 @@ const rowColumns = "n, at, kind, call, principal, agent, door, skill, data, prev
 // rowOverhead is about what a row costs beside its texts and its data: bytes.
 const rowOverhead = 160
 
-// maxRow bounds the data of a row, as JSON.
-const maxRow = 16 << 10
+// maxRow bounds the data of a row, as JSON. What callers and cells choose of it is bounded such that no row about a call is longer.
+const maxRow = 32 << 10
 
 // Record implements [audit.Recorder].
 func (s *Store) Record(ctx context.Context, e audit.Entry) error {

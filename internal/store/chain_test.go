@@ -323,7 +323,7 @@ func TestARowThatIsTooLongKeepsTheRest(t *testing.T) {
 	accept(t, s, r)
 	r = answered(r, "x")
 	r.Account = &control.Account{Bundle: "b", Uses: &control.Uses{Hosts: map[string]int{}}}
-	for i := range 100 {
+	for i := range 200 {
 		r.Account.Uses.Hosts[fmt.Sprintf("%d%s", i, strings.Repeat("x", 250))] = 1
 	}
 	end(t, s, r)
@@ -338,10 +338,10 @@ func TestARowThatIsTooLongKeepsTheRest(t *testing.T) {
 	}
 	if err := json.Unmarshal(rows[0].Data, &got); err != nil || got.Code != "ok" || got.Bundle != "b" || got.Uses != nil ||
 		len(got.Dropped) != 1 || got.Dropped[0] != "uses" {
-		t.Errorf("%s, %v", rows[0].Data, err)
+		t.Errorf("%.300s, %v", rows[0].Data, err)
 	}
 	many := map[string]string{}
-	for i := range 3000 {
+	for i := range 6000 {
 		many[fmt.Sprint(i)] = "x"
 	}
 	for _, data := range []any{many, make(chan int), strings.Repeat("x", maxRow)} {

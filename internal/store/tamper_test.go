@@ -179,6 +179,8 @@ func TestTampering(t *testing.T) {
 		"a row was put in":       {do: sqls(`INSERT INTO chain SELECT 0, ` + copied + ` FROM chain WHERE n = 8`), want: "row 0 comes behind row 6", row: 0},
 		"the numbers moved":      {do: sqls(`UPDATE chain SET n = n + 100 WHERE n > 9`, `UPDATE chain SET n = n - 99 WHERE n > 100`, `UPDATE chain_marks SET n = 14 WHERE name = 'head'`), want: "row 10 is missing", row: 10},
 		"unreadable":             {do: sqls(`UPDATE chain SET at = 'noon' WHERE n = 8`), want: "can't be read", row: -1},
+		"hidden from who asks":   {do: sqls(`UPDATE chain SET principal = CAST(principal AS BLOB) WHERE n = 8`), want: "row 8 was edited: a text in it is stored as something else", row: 8},
+		"its kind is hidden":     {do: sqls(`UPDATE chain SET kind = CAST(kind AS BLOB) WHERE n = 13`), want: "row 13 was edited: a text in it is stored as something else", row: 13},
 		"the head is set back":   {do: sqls(`UPDATE chain_marks SET n = 12 WHERE name = 'head'`), want: "row 13 is not known as written", row: 13},
 		"the head's hash":        {do: sqls(`UPDATE chain_marks SET hash = zeroblob(32) WHERE name = 'head'`), want: "row 13 is not the one that the mark of the last row names", row: 13},
 		"the head is gone":       {do: sqls(`DELETE FROM chain_marks WHERE name = 'head'`), want: "not known as written", row: 1},

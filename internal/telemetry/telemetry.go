@@ -181,8 +181,13 @@ func (o Options) values() (hide []string) {
 	}
 	for _, list := range []string{o.env("OTEL_EXPORTER_OTLP_HEADERS"), o.env("OTEL_EXPORTER_OTLP_TRACES_HEADERS")} {
 		for pair := range strings.SplitSeq(list, ",") {
-			if _, value, ok := strings.Cut(pair, "="); ok && value != "" {
-				hide = append(hide, value)
+			_, value, _ := strings.Cut(pair, "=")
+			if value = strings.TrimSpace(value); value == "" {
+				continue
+			}
+			hide = append(hide, value)
+			if sent, err := url.PathUnescape(value); err == nil { // as it is sent
+				hide = append(hide, sent)
 			}
 		}
 	}

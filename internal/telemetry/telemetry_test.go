@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -219,6 +220,15 @@ func checkTold(t *testing.T, text, canary string, spans float64) {
 	}
 	if sum != spans {
 		t.Errorf("%v of %v lost spans were told: %s", sum, spans, text)
+	}
+}
+
+// Headers of the environment are hidden as they stand there, and as they are sent.
+func TestHeadersOfTheEnvironmentAreHidden(t *testing.T) {
+	o := Options{Getenv: environment("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20canary%2B1, x-key = canary-2 ,x-none=,x-odd=canary%zz")}
+	got, want := o.values(), []string{"Bearer%20canary%2B1", "Bearer canary+1", "canary-2", "canary-2", "canary%zz"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

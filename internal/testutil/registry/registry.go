@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"log"
 	"net/http"
@@ -105,6 +106,18 @@ func (r *Registry) Login(user, password string) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(w, `{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}`)
+	})
+}
+
+// Echo has the registry refuse everybody, and repeat in its words the login that it was shown.
+func (r *Registry) Echo() {
+	r.Hook(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, password, _ := req.BasicAuth()
+		words, _ := json.Marshal("you sent " + req.Header.Get("Authorization") + ", which is " + password) // of strings: always text
+		_, _ = io.WriteString(w, `{"errors":[{"code":"UNAUTHORIZED","message":`+string(words)+`}]}`)
 	})
 }
 
