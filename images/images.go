@@ -51,6 +51,9 @@ type UnavailableError struct {
 	Retryable bool   // the pull failed on the way, so another try may succeed
 }
 
+// PullFirst is what reasons end with where a call did not get its image from a registry: advice for those who did not ask for a pull.
+const PullFirst = ": build or pull it first"
+
 // Error names the image and the reason.
 func (e *UnavailableError) Error() string { return fmt.Sprintf("image %s: %s", e.Ref, e.Why) }
 

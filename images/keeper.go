@@ -177,7 +177,7 @@ func PinOf(ref string, img Image, by string) (p Pin, ok bool) {
 func (k *Keeper) Pin(ctx context.Context, ref string, fetch bool) (Image, Pin, error) {
 	name, digest, _ := strings.Cut(ref, "@")
 	tag := Tag(name)
-	if tag == "" || name == Builtin || digest != "" && Digest(digest) != digest {
+	if !CanPin(ref) {
 		return Image{}, Pin{}, fmt.Errorf("image %.200q: expected NAME:TAG, or NAME:TAG@sha256:... with 64 hex digits", ref)
 	}
 	if digest != "" {

@@ -87,7 +87,7 @@ func (k *Keeper) List(ctx context.Context, ask, all bool) ([]Row, error) {
 
 // pinnedRow compares a pin with what is here.
 func pinnedRow(tag string, p Pin, stock map[string]Stocked, failed error) Row {
-	r := Row{Ref: familiar(tag), ID: p.ID, Digest: p.Digest, By: p.By, State: StateMissing}
+	r := Row{Ref: Familiar(tag), ID: p.ID, Digest: p.Digest, By: p.By, State: StateMissing}
 	if failed != nil {
 		r.State, r.Note = StateUnknown, failed.Error()
 		return r
@@ -157,8 +157,8 @@ func (r *Row) note(text string) {
 	r.Note = text
 }
 
-// familiar is a tag as people write it.
-func familiar(tag string) string {
+// Familiar is a tag as people write it.
+func Familiar(tag string) string {
 	tag = strings.TrimPrefix(tag, "docker.io/")
 	return strings.TrimPrefix(tag, "library/")
 }

@@ -1,6 +1,25 @@
 package images
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
+
+// A name has an optional registry, tag and digest.
+var namePattern = regexp.MustCompile(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::[0-9]{1,5})?/)?` + // registry
+	`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*` + // path
+	`(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`)
+
+const maxRef = 512
+
+// IsName reports whether a reference is a valid name, with or without tag and digest.
+func IsName(ref string) bool { return len(ref) <= maxRef && namePattern.MatchString(ref) }
+
+// CanPin reports whether a reference is a tag, with or without a digest behind it.
+func CanPin(ref string) bool {
+	name, _, _ := strings.Cut(ref, "@")
+	return IsName(ref) && Tag(name) != "" && name != Builtin
+}
 
 // Repository returns a reference's registry, and registry and path together, as an engine reads them: without tag and
 // digest. Both are empty for an id, which names an image that no registry need know.

@@ -41,7 +41,7 @@ func (s *system) ready(ctx context.Context) func(context.Context) error {
 			}
 		}
 		if err := s.probe(c); err != nil || s.canary.ready == nil {
-			return err
+			return plainly(err)
 		}
 		return s.canary.ready(c)
 	}

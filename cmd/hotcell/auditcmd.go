@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/config"
@@ -28,7 +29,21 @@ func (a *app) auditCmd() *cobra.Command {
 	}
 	group(c)
 	c.AddCommand(a.listAuditCmd(), a.verifyAuditCmd(), a.headAuditCmd(), a.exportAuditCmd())
+	for _, sub := range c.Commands() {
+		sub.PreRunE = noneEmpty
+	}
 	return c
+}
+
+// noneEmpty refuses flags that were given nothing, mostly a script's unset variable: without its anchor a verification would say
+// ok all the same, and without its filter an export would have everything.
+func noneEmpty(c *cobra.Command, _ []string) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.String() == "" {
+			err = usagef("%s--%s: expected a value, got nothing (see '%s')", prefix(c), f.Name, helpFor(c))
+		}
+	})
+	return err
 }
 
 // auditFilter is which rows a command is about.

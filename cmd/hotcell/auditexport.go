@@ -57,18 +57,28 @@ func (a *app) exportAudit(ctx context.Context, journal *store.Store, q control.A
 		if err != nil {
 			return usagef("--output: %w", plainPathError(err))
 		}
-		if err := writeExport(ctx, journal, q, f); err != nil {
-			return errors.Join(err, f.Close())
+		err = writeExport(ctx, journal, q, f)
+		if err == nil {
+			err = f.Sync()
 		}
-		return errors.Join(f.Sync(), f.Close())
+		if err = errors.Join(err, f.Close()); err != nil {
+			_ = os.Remove(out) // half an export could be taken for a whole one
+		}
+		return err
 	}
 	return writeExport(ctx, journal, q, w)
 }
 
+// exportLines writes rows as an export has them.
+func exportLines(w io.Writer) *json.Encoder {
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	return lines
+}
+
 func writeExport(ctx context.Context, journal *store.Store, q control.AuditQuery, w io.Writer) error {
 	buffered := bufio.NewWriterSize(w, 256<<10)
-	lines := json.NewEncoder(buffered)
-	lines.SetEscapeHTML(false)
+	lines := exportLines(buffered)
 	if err := journal.EachAuditRow(ctx, q, func(r *control.AuditRow) error { return lines.Encode(r) }); err != nil {
 		return err
 	}

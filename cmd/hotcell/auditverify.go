@@ -84,9 +84,22 @@ func (a *app) verifyAudit(ctx context.Context, anchor control.AuditHead, file st
 	}
 	defer journal.Close()
 	if noKey {
-		return journal.VerifyAuditWithoutKey(ctx, anchor)
+		return notEmpty(journal.VerifyAuditWithoutKey(ctx, anchor))
 	}
-	return journal.VerifyAudit(ctx, anchor)
+	r, err := notEmpty(journal.VerifyAudit(ctx, anchor))
+	if err == nil && r.OK && !r.Keyed {
+		return r, errors.New("the seals were not looked at: the key of the audit is not beside the journal: put it back, or look at the hashes alone with --no-key")
+	}
+	return r, err
+}
+
+// notEmpty refuses to call nothing well: an export that failed at the other end of a pipe, or a journal that was emptied. Each
+// journal has the row about its key, or about its last trim.
+func notEmpty(r control.AuditReport, err error) (control.AuditReport, error) {
+	if err == nil && r.OK && r.Rows == 0 {
+		err = errors.New("the audit has no row: nothing was verified")
+	}
+	return r, err
 }
 
 // maxExportLine bounds a line of an export.
@@ -97,20 +110,39 @@ func verifyExport(r io.Reader, anchor control.AuditHead) (control.AuditReport, e
 	check := audit.NewChecker(audit.Key{}, nil, anchor)
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxExportLine)
-	for n := 1; lines.Scan() && !check.Failed(); n++ {
-		var row control.AuditRow
-		d := json.NewDecoder(bytes.NewReader(lines.Bytes()))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&row); err != nil || row.N == 0 {
-			check.Fail(0, "line %d is no row of an export: %v", n, errors.Join(err))
+	n := 1
+	for ; lines.Scan() && !check.Failed(); n++ {
+		row, err := exportedRow(lines.Bytes())
+		if err != nil {
+			check.Fail(0, "line %d is %v", n, err)
 			break
 		}
 		check.Next(&row)
 	}
-	if err := lines.Err(); err != nil {
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		check.Fail(0, "line %d is no row of an export: it is too long, more than %d KiB", n, maxExportLine>>10)
+	case err != nil:
 		return control.AuditReport{}, fmt.Errorf("an export can't be read: %w", err)
 	}
-	return check.End(nil), nil
+	return notEmpty(check.End(nil), nil)
+}
+
+// exportedRow reads one line as an export writes it and no other way, in which another program could read another row.
+func exportedRow(line []byte) (row control.AuditRow, err error) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&row); err != nil {
+		return row, fmt.Errorf("no row of an export: %w", err)
+	}
+	var again bytes.Buffer
+	if err := exportLines(&again).Encode(&row); err != nil || row.N == 0 {
+		return row, errors.New("no row of an export")
+	}
+	if !bytes.Equal(bytes.TrimSpace(line), bytes.TrimSpace(again.Bytes())) {
+		return row, errors.New("not as an export writes it: a field twice or in other letters, or something behind the row")
+	}
+	return row, nil
 }
 
 func (a *app) printReport(r control.AuditReport, asJSON bool) error {

@@ -67,12 +67,40 @@ func TestAuditVerify(t *testing.T) {
 			t.Errorf("--head %s: exit %d, %s", bad, code, errs)
 		}
 	}
+	key := filepath.Join(dir, "audit.key")
+	if err := os.Rename(key, key+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := run("", "verify"); code != exitFailed || out != "" || !strings.Contains(errs, "the seals were not looked at") {
+		t.Errorf("without the key: exit %d, %q %s", code, out, errs)
+	}
+	if code, out, errs := run("", "verify", "--no-key"); code != exitOK || !strings.Contains(out, "no seals") {
+		t.Errorf("--no-key: exit %d, %q %s", code, out, errs)
+	}
+	if err := os.Rename(key+".away", key); err != nil {
+		t.Fatal(err)
+	}
 	edit(t, dir, `UPDATE chain SET principal = 'mallory' WHERE n = 3`)
 	if code, out, errs := run("", "verify"); code != exitFailed || out != "" || errs != "hotcell: the audit is not as it was written: row 3 was edited: its content does not have its hash\n" {
 		t.Errorf("exit %d, %q %s", code, out, errs)
 	}
 	if code, out, _ := run("", "verify", "--json"); code != exitFailed || json.Unmarshal([]byte(out), &r) != nil || r.OK || r.BadRow != 3 {
 		t.Errorf("exit %d, %q", code, out)
+	}
+}
+
+// A journal that was emptied is not as it was written, whatever its key says.
+func TestAuditVerifyOfNothing(t *testing.T) {
+	dir, run := audited(t)
+	for _, name := range []string{"hotcell.db", "hotcell.db-wal", "hotcell.db-shm"} {
+		if err := os.Truncate(filepath.Join(dir, name), 0); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"verify"}, {"verify", "--no-key"}, {"verify", "--json"}} {
+		if code, out, errs := run("", args...); code != exitFailed || out != "" || !strings.Contains(errs, "has no row: nothing was verified") {
+			t.Errorf("%v: exit %d, %q %s", args, code, out, errs)
+		}
 	}
 }
 
@@ -132,6 +160,37 @@ func TestAuditExport(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
+	journal, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "hotcell.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer journal.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	half := filepath.Join(dir, "half.ndjson")
+	if err := (&app{}).exportAudit(ctx, journal, control.AuditQuery{}, half); err == nil {
+		t.Error("it was not to work")
+	}
+	if _, err := os.Stat(half); !os.IsNotExist(err) {
+		t.Errorf("an export that failed left a file: %v", err)
+	}
+}
+
+// A flag that is given nothing is no flag that was left out: what it narrows or anchors would not be.
+func TestAuditFlagsOfNothing(t *testing.T) {
+	_, run := audited(t)
+	for command, flags := range map[string][]string{
+		"verify": {"head", "file"},
+		"export": {"output", "call", "principal", "skill", "kind", "since", "until"},
+		"list":   {"call", "principal", "skill", "kind", "since", "until"},
+	} {
+		for _, flag := range flags {
+			code, out, errs := run("", command, "--"+flag, "")
+			if want := fmt.Sprintf("hotcell: audit %s: --%s: expected a value, got nothing", command, flag); code != exitUsage || out != "" || !strings.HasPrefix(errs, want) {
+				t.Errorf("%s --%s: exit %d, %s%s", command, flag, code, out, errs)
+			}
+		}
+	}
 }
 
 // An export is verified without its journal, and anything that was done to it is found.
@@ -152,23 +211,29 @@ func TestAuditVerifyFile(t *testing.T) {
 		text string
 		want string
 	}{
-		"whole":    {string(whole), ""},
-		"a suffix": {string(bytes.Join(rows[2:], nil)), ""},
-		"edited":   {strings.Replace(string(whole), `"p1"`, `"p2"`, 1), "row 3 was edited"},
-		"a gap":    {string(rows[0]) + string(rows[2]), "row 2 is missing"},
-		"twice":    {string(whole) + string(rows[5]), "row 6 comes behind row 6"},
-		"swapped":  {string(rows[1]) + string(rows[0]), "row 1 comes behind row 2"},
-		"cut":      {string(bytes.Join(rows[:5], nil)), "the anchored row 6 is missing"},
-		"nothing":  {"", "the anchored row 6 is missing"},
-		"no JSON":  {"{", "line 1 is no row"},
-		"another":  {`{"x":1}`, "line 1 is no row"},
+		"whole":               {string(whole), ""},
+		"a suffix":            {string(bytes.Join(rows[2:], nil)), ""},
+		"edited":              {strings.Replace(string(whole), `"p1"`, `"p2"`, 1), "row 3 was edited"},
+		"a gap":               {string(rows[0]) + string(rows[2]), "row 2 is missing"},
+		"twice":               {string(whole) + string(rows[5]), "row 6 comes behind row 6"},
+		"swapped":             {string(rows[1]) + string(rows[0]), "row 1 comes behind row 2"},
+		"cut":                 {string(bytes.Join(rows[:5], nil)), "the anchored row 6 is missing"},
+		"nothing":             {"", "the anchored row 6 is missing"},
+		"no JSON":             {"{", "line 1 is no row"},
+		"another":             {`{"x":1}`, "line 1 is no row"},
+		"a row behind a row":  {strings.TrimSuffix(string(whole), "\n") + `{"n":7,"kind":"call.end"}`, "line 6 is not as an export writes it"},
+		"a field twice":       {strings.Replace(string(whole), `"principal":"p1"`, `"principal":"p9","principal":"p1"`, 1), "line 3 is not as"},
+		"a field in capitals": {strings.Replace(string(whole), `"principal":"p1"`, `"principal":"p9","Principal":"p1"`, 1), "line 3 is not as"},
 	} {
 		code, out, errs := run(tt.text, "verify", "--file", "-", "--head", head)
 		if (code == exitOK) != (tt.want == "") || !strings.Contains(errs, tt.want) || code != exitOK && code != exitFailed {
 			t.Errorf("%s: exit %d, %s%s", name, code, out, errs)
 		}
 	}
-	if code, _, errs := run(strings.Repeat("x", 1<<20), "verify", "--file", "-"); code != exitFailed || !strings.Contains(errs, "too long") {
+	if code, out, errs := run("", "verify", "--file", "-"); code != exitFailed || out != "" || !strings.Contains(errs, "no row: nothing was verified") {
+		t.Errorf("an empty one: exit %d, %s%s", code, out, errs)
+	}
+	if code, _, errs := run(string(rows[0])+strings.Repeat("x", 1<<20), "verify", "--file", "-"); code != exitFailed || !strings.Contains(errs, "line 2 is no row of an export: it is too long") {
 		t.Errorf("a long line: exit %d, %s", code, errs)
 	}
 	if code, out, _ := run("", "verify", "--file", path); code != exitOK || !strings.Contains(out, "no seals") {

@@ -153,7 +153,7 @@ func (a *app) listImages(ctx context.Context, asJSON, ask bool) error {
 	for _, r := range all {
 		state := r.State
 		if r.Note != "" {
-			state += ": " + oneLine(r.Note, 200)
+			state += ": " + oneLine(plainEngine(r.Note), 200)
 		}
 		size := "-"
 		if r.Size > 0 || r.State == images.StateOwn {

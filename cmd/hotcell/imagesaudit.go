@@ -24,6 +24,6 @@ func (a *app) audited(ctx context.Context, cfg *config.Config, do func(journal *
 	return do(journal)
 }
 
-func recordPin(ctx context.Context, journal *store.Store, ref string, p images.Pin) error {
-	return host.RecordAct(ctx, journal, audit.ImagePin, "", map[string]any{"image": audit.Text(ref), "digest": p.Digest, "id": p.ID})
+func recordPin(ctx context.Context, journal *store.Store, tag string, p images.Pin) error {
+	return host.RecordAct(ctx, journal, audit.ImagePin, "", map[string]any{"image": audit.Text(images.Familiar(tag)), "digest": p.Digest, "id": p.ID})
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,13 +71,19 @@ func (a *app) openImages(ctx context.Context, cfg *config.Config) (kept *host.Ke
 	return kept, true, err
 }
 
-// plainly is an error without the category that adapters put behind an engine's failure.
+// plainly shows an error without the category that adapters put behind an engine's failure. It decides the exit code all the same.
 func plainly(err error) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(plainEngine(err.Error()))
+	return &engineFault{err}
 }
+
+type engineFault struct{ err error }
+
+func (e *engineFault) Error() string { return plainEngine(e.err.Error()) }
+
+func (e *engineFault) Unwrap() error { return e.err }
 
 func (a *app) imagesPullCmd() *cobra.Command {
 	return a.pinning("pull NAME...", "Fetch what a registry has under a tag now, and pin the tag to it", true)
@@ -93,8 +100,13 @@ func (a *app) imagesPinCmd() *cobra.Command {
 
 func (a *app) pinning(use, short string, fetch bool) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.MinimumNArgs(1),
+		Use: use, Short: short, Args: someOf("NAME..."),
 		RunE: func(c *cobra.Command, args []string) error {
+			for _, ref := range args {
+				if !images.CanPin(ref) {
+					return usagef("image %q: expected NAME:TAG in lower case, or NAME:TAG@sha256:... with 64 hex digits", oneLine(ref, 200))
+				}
+			}
 			return a.keeping(c.Context(), func(ctx context.Context, cfg *config.Config, kept *host.Keeping) error {
 				return a.audited(ctx, cfg, func(journal *store.Store) error {
 					for _, ref := range args {
@@ -119,11 +131,15 @@ func (a *app) pin(ctx context.Context, cfg *config.Config, kept *host.Keeping, j
 	}
 	defer a.errs.endProgress()
 	img, p, err := kept.Pin(images.WithProgress(ctx, a.showPull), ref, fetch)
+	var missing *images.UnavailableError
+	if errors.As(err, &missing) {
+		return fmt.Errorf("image %s: %s", missing.Ref, strings.TrimSuffix(missing.Why, images.PullFirst))
+	}
 	if err != nil {
 		return err
 	}
 	a.errs.endProgress()
-	if err := recordPin(ctx, journal, img.Ref, p); err != nil {
+	if err := recordPin(ctx, journal, images.Tag(img.Ref), p); err != nil {
 		return err
 	}
 	content := p.Digest
@@ -162,7 +178,7 @@ func (a *app) imagesUnpinCmd() *cobra.Command {
 				return err
 			}
 			tag := images.Tag(args[0])
-			if tag == "" {
+			if tag == "" || !images.CanPin(args[0]) {
 				return usagef("image %q: expected NAME:TAG", oneLine(args[0], 200))
 			}
 			lock := images.OpenLock(cfg.LockPath())
@@ -177,7 +193,7 @@ func (a *app) imagesUnpinCmd() *cobra.Command {
 				if was, err := lock.Unset(c.Context(), tag); err != nil || !was {
 					return err
 				}
-				return host.RecordAct(c.Context(), journal, audit.ImageUnpin, "", map[string]any{"image": audit.Text(tag)})
+				return host.RecordAct(c.Context(), journal, audit.ImageUnpin, "", map[string]any{"image": audit.Text(images.Familiar(tag))})
 			})
 		},
 	}
@@ -185,14 +201,21 @@ func (a *app) imagesUnpinCmd() *cobra.Command {
 
 func (a *app) imagesPruneCmd() *cobra.Command {
 	var dry, asJSON bool
-	var keep time.Duration
+	var age string
 	c := &cobra.Command{
 		Use: "prune", Short: "Remove the images that hotcell pulled and nothing needs", Args: exactly(),
 		Long: "Remove the images that hotcell pulled, that no tag is pinned to, that no container was made from and that were not\n" +
 			"used for images.keep. What others brought, was built here or imported stays.",
 		RunE: func(c *cobra.Command, _ []string) error {
+			var keep time.Duration
+			if c.Flags().Changed("keep") {
+				d, err := config.ParseAge(age)
+				if keep = time.Duration(d); err != nil || keep < images.Grace {
+					return usagef("--keep %q: expected an hour or more, such as 7d, 36h or 90m", oneLine(age, 60))
+				}
+			}
 			return a.keeping(c.Context(), func(ctx context.Context, cfg *config.Config, kept *host.Keeping) error {
-				if !c.Flags().Changed("keep") {
+				if keep == 0 {
 					keep = time.Duration(cfg.Images.Keep)
 				}
 				if dry {
@@ -207,7 +230,7 @@ func (a *app) imagesPruneCmd() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be removed")
-	c.Flags().DurationVar(&keep, "keep", 0, "`TIME` since its last use that an image stays, at least 1h (default: images.keep)")
+	c.Flags().StringVar(&age, "keep", "", "`TIME` since its last use that an image stays, such as 7d, at least 1h (default: images.keep)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -263,7 +286,7 @@ func (a *app) repin(ctx context.Context, cfg *config.Config, all []images.Image)
 			if err := lock.Set(ctx, images.Tag(img.Ref), p); err != nil {
 				return err
 			}
-			if err := recordPin(ctx, journal, img.Ref, p); err != nil {
+			if err := recordPin(ctx, journal, images.Tag(img.Ref), p); err != nil {
 				return err
 			}
 			a.out.line(fmt.Sprintf("%s  pinned to it", oneLine(img.Ref, 200)))

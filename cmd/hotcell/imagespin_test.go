@@ -70,11 +70,16 @@ func TestPins(t *testing.T) {
 			does(exitOK, "", "unpin", ref)
 			does(exitUsage, "is not pinned", "unpin", ref)
 			does(exitFailed, "could not be pulled", "pull", r.Host+"/team/none:1")
-			does(exitFailed, "expected NAME:TAG", "pin", "x@sha256:12")
+			if strings.Contains(b.err.String(), images.PullFirst) {
+				t.Errorf("a pull is told to pull: %s", b.err.String())
+			}
 			b.out.Reset()
 			if code := b.run("audit", "list", "--data-dir", dir); code != exitOK || strings.Count(b.out.String(), "  image.pin") != 3 ||
 				strings.Count(b.out.String(), `"digest":"`+digest+`"`) != 2 || strings.Count(b.out.String(), "  image.unpin") != 1 {
 				t.Errorf("the audit: exit %d: %s%s", code, b.out.String(), b.err.String())
+			}
+			if strings.Count(b.out.String(), `"image":"`+ref+`"`) != 4 {
+				t.Errorf("a pin and its end have different names in the audit: %s", b.out.String())
 			}
 			text, err := os.ReadFile(filepath.Join(dir, images.LockName))
 			if err != nil || string(text) != "{\n  \"version\": 1,\n  \"images\": {}\n}\n" {
@@ -96,6 +101,44 @@ func TestPinsThatThePolicyRefuses(t *testing.T) {
 			!strings.Contains(b.err.String(), "policy.images.registries does not allow 127.0.0.1:1/x") {
 			t.Errorf("exit %d: %s", code, b.err.String())
 		}
+	}
+}
+
+// What can't be understood is said in one line, before anything is done.
+func TestImagesUsage(t *testing.T) {
+	for want, commands := range map[string][]string{
+		"expected NAME..., got nothing": {"pull", "pin"},
+		"expected NAME:TAG":             {"pull X!", "pin x:1 ../../y", "pin x:1@sha256:12", "pin sha256:" + strings.Repeat("a", 64), "pull hotcell/builtin:1", "unpin X!"},
+		"expected an hour or more":      {"prune --keep 0", "prune --keep -1h", "prune --keep 59m", "prune --keep soon", "prune --keep="},
+		"got \"x\"":                     {"prune x", "list x"},
+	} {
+		for _, command := range commands {
+			b := newBench(t, succeed(nil, ""))
+			args := append(append([]string{"images"}, strings.Fields(command)...), "--data-dir", t.TempDir(), "--driver", "oci")
+			if code := b.run(args...); code != exitUsage || b.out.Len() > 0 || !strings.Contains(b.err.String(), want) || strings.Count(b.err.String(), "\n") != 1 {
+				t.Errorf("%s: exit %d, %s%s", command, code, b.out.String(), b.err.String())
+			}
+		}
+	}
+}
+
+// Without an engine nothing is claimed of what it has, and the exit code says so.
+func TestImagesWithoutAnEngine(t *testing.T) {
+	b, dir := newBench(t, succeed(nil, "")), t.TempDir()
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "none.sock"))
+	lock := `{"version":1,"images":{"docker.io/acme/x:1":{"id":"sha256:` + strings.Repeat("a", 64) + `","platform":"linux/amd64","by":"pin","since":"2026-11-30T13:39:17Z"}}}`
+	if err := os.WriteFile(filepath.Join(dir, images.LockName), []byte(lock), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"--data-dir", dir, "--driver", "docker"}
+	for _, command := range []string{"pull", "pin"} {
+		b.err.Reset()
+		if code := b.run(append([]string{"images", command, "acme/x:1"}, flags...)...); code != exitCrash || !strings.Contains(b.err.String(), "no engine answers") || strings.Contains(b.err.String(), "is not available") {
+			t.Errorf("%s: exit %d, %s", command, code, b.err.String())
+		}
+	}
+	if code := b.run(append([]string{"images", "list"}, flags...)...); code != exitOK || !strings.Contains(b.out.String(), "unknown: no engine answers") || strings.Contains(b.out.String(), "is not available") {
+		t.Errorf("list: exit %d, %s", code, b.out.String())
 	}
 }
 

@@ -137,6 +137,16 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// someOf checks that a command got an argument, or several.
+func someOf(name string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return nil
+		}
+		return exactly(name)(c, args)
+	}
+}
+
 func counted(args []string) string {
 	switch len(args) {
 	case 0:

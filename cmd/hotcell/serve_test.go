@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/testutil"
+	"github.com/hotcell/hotcell/sandbox"
 )
 
 // lockedBuffer is a bytes.Buffer that may be read while a command writes.
@@ -99,14 +101,14 @@ func get(t *testing.T, url string) (int, string) {
 
 func TestServe(t *testing.T) {
 	b := newBench(t, succeed(nil, ""))
-	b.probe = func(context.Context) error { return errors.New("no engine today") }
+	b.probe = func(context.Context) error { return fmt.Errorf("no engine today: %w", sandbox.ErrUnavailable) }
 	socket := filepath.Join(t.TempDir(), "new", "h.sock")
 	r := start(t, b, "serve", "--listen", "127.0.0.1:0", "--socket", socket)
 	base := r.ready(t)
 	if code, _ := get(t, base+"/healthz"); code != http.StatusOK {
 		t.Errorf("/healthz = %d", code)
 	}
-	if code, body := get(t, base+"/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "no engine today") {
+	if code, body := get(t, base+"/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, `"no engine today"`) {
 		t.Errorf("/readyz = %d %s", code, body)
 	}
 	if !strings.Contains(r.stderr.String(), "no engine answers yet") {

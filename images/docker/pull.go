@@ -80,7 +80,7 @@ func refused(ref string, own platform, text string) error {
 }
 
 func unpulled(ref, why string, retryable bool) error {
-	return &images.UnavailableError{Ref: ref, Why: "could not be pulled: " + why + ": build or pull it first", Retryable: retryable}
+	return &images.UnavailableError{Ref: ref, Why: "could not be pulled: " + why + images.PullFirst, Retryable: retryable}
 }
 
 // auth is the header that logs an engine in at the reference's registry, "" where there is no login for it.

@@ -18,19 +18,11 @@ import (
 	"github.com/hotcell/hotcell/sandbox"
 )
 
-// A reference is a name with an optional registry, tag and digest; or an image's id. It becomes a part of a URL.
-var (
-	namePattern = regexp.MustCompile(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::[0-9]{1,5})?/)?` + // registry
-		`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*` + // path
-		`(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`)
-	idPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-)
-
-const maxRef = 512
+var idPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // resolve is [Store.Resolve] for an image that has to be asked for.
 func (s *Store) resolve(ctx context.Context, ref string, pull images.PullPolicy) (images.Image, error) {
-	if len(ref) > maxRef || !namePattern.MatchString(ref) && !idPattern.MatchString(ref) {
+	if !images.IsName(ref) && !idPattern.MatchString(ref) { // it becomes a part of a URL
 		return images.Image{}, &images.UnavailableError{
 			Ref: fmt.Sprintf("%.80q", ref), Why: "not a valid reference: expected [registry/]name[:tag][@sha256:digest] in lower case, or sha256:id",
 		}

@@ -120,7 +120,7 @@ func moment(r *http.Request, name string) (time.Time, error) {
 
 // verifyAudit reads the whole chain, which may take a while: one request at a time does.
 func (a *api) verifyAudit(w http.ResponseWriter, r *http.Request) error {
-	anchor, err := anchorOf(r.URL.Query().Get("head"))
+	anchor, err := anchorOf(r)
 	if err != nil {
 		return err
 	}
@@ -143,11 +143,12 @@ func (a *api) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 
 var errHead = errors.New("head: expected N:HASH, the hash as 64 hex digits")
 
-func anchorOf(s string) (h control.AuditHead, err error) {
-	if s == "" {
+// anchorOf reads the anchor. One that is empty is not one that was left out: without it the answer would be another.
+func anchorOf(r *http.Request) (h control.AuditHead, err error) {
+	if !r.URL.Query().Has("head") {
 		return h, nil
 	}
-	n, hash, _ := strings.Cut(s, ":")
+	n, hash, _ := strings.Cut(r.URL.Query().Get("head"), ":")
 	if h.N, err = strconv.ParseInt(n, 10, 64); err == nil {
 		err = h.Hash.UnmarshalText([]byte(hash))
 	}

@@ -89,7 +89,7 @@ func TestAuditOverHTTP(t *testing.T) {
 	}
 	for _, target := range []string{
 		"/v1/audit?limit=1001", "/v1/audit?after=-1", "/v1/audit?after=x", "/v1/audit?before=", "/v1/audit?since=now", "/v1/audit?skill=" + strings.Repeat("x", 257),
-		"/v1/audit/verify?head=7", "/v1/audit/verify?head=0:" + hash, "/v1/audit/verify?head=7:xyz", "/v1/audit/verify?head=7:abcd",
+		"/v1/audit/verify?head=", "/v1/audit/verify?head=7", "/v1/audit/verify?head=0:" + hash, "/v1/audit/verify?head=7:xyz", "/v1/audit/verify?head=7:abcd",
 	} {
 		if code, body := get(target, "ops"); code != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", target, code, body)

@@ -53,9 +53,11 @@ func (s *Store) AddToken(ctx context.Context, t auth.Token, d auth.Digest) error
 		if err != nil {
 			return err
 		}
-		return s.act(ctx, tx, control.AuditRow{Kind: audit.TokenCreate}, map[string]any{
-			"token": t.ID, "principal": t.Principal, "agent": t.Agent, "groups": t.Groups, "scopes": t.Scopes, "expires": t.Expires,
-		})
+		what := map[string]any{"token": t.ID, "principal": t.Principal, "agent": t.Agent, "groups": t.Groups, "scopes": t.Scopes, "expires": t.Expires}
+		if t.Expires.IsZero() {
+			what["expires"] = "never"
+		}
+		return s.act(ctx, tx, control.AuditRow{Kind: audit.TokenCreate}, what)
 	})
 }
 

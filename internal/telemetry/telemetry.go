@@ -57,6 +57,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	if !on {
 		return &Telemetry{}, nil
 	}
+	o.hear()
 	t := &Telemetry{}
 	out, err := otlptrace.New(ctx, otlptracehttp.NewClient(t.client(o)...))
 	if err != nil {

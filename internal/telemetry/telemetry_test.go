@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -271,5 +272,26 @@ func TestEnvironment(t *testing.T) {
 		if key := want.Headers()[0].Get("X-Key"); (key == "canary") != (endpoint == "") {
 			t.Errorf("%q: got the header %q", endpoint, key)
 		}
+	}
+}
+
+// A variable that can't be read is told in the log, in the log's form, and its value is in no line of it.
+func TestBadVariables(t *testing.T) {
+	for name, value := range map[string]string{
+		"OTEL_EXPORTER_OTLP_HEADERS":        "canary-no-sign",
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "authorization=canary%zz",
+		"OTEL_EXPORTER_OTLP_TIMEOUT":        "soon",
+		"OTEL_TRACES_SAMPLER":               "rubbish",
+		"OTEL_RESOURCE_ATTRIBUTES":          "junk",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+			t.Setenv(name, value)
+			tel, out := opened(t, Options{Getenv: os.Getenv, flush: time.Millisecond})
+			defer closed(t, tel)
+			if text := out.String(); !strings.Contains(text, "is not heeded") || strings.Contains(text, "canary") {
+				t.Errorf("told: %s", text)
+			}
+		})
 	}
 }
