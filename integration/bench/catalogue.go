@@ -79,7 +79,7 @@ func catalogueSection(ctx context.Context, b *bench) error {
 type large struct {
 	*unreal
 	dir     string // of the shipped skills
-	library *skills.Library
+	shipped *skills.Library
 	curator *curator.Curator
 	who     a2e.Caller
 }
@@ -98,13 +98,13 @@ func (b *bench) largeCatalogue(ctx context.Context) (*large, error) {
 			return nil, err
 		}
 	}
-	if l.library, err = l.load(); err != nil {
+	if l.shipped, err = l.load(); err != nil {
 		return nil, err
 	}
 	if l.unreal, err = fakeSupervisor(dir, 1, speaker); err != nil {
 		return nil, err
 	}
-	l.curator = curator.New(curator.Config{Shipped: l.library, Store: l.log})
+	l.curator = curator.New(curator.Config{Shipped: l.shipped, Store: l.log})
 	b.say("catalogue: writing %s custom skills", thousands(owners*ownSkills))
 	return l, l.populate(ctx)
 }
@@ -199,7 +199,7 @@ func (l *large) reloads(ctx context.Context, b *bench) error {
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer stop()
-	group.Go(func() { watch.Run(watching, l.library, watch.Options{}) })
+	group.Go(func() { watch.Run(watching, l.shipped, watch.Options{}) })
 	var took []float64
 	for round := range b.rounds + 1 {
 		about, i := fmt.Sprint("changed ", round), round%shippedSkills
@@ -207,7 +207,7 @@ func (l *large) reloads(ctx context.Context, b *bench) error {
 		if err := l.describe(i, about); err != nil {
 			return err
 		}
-		for l.library.Lookup(skillNumber(i)).Description != about {
+		for l.shipped.Lookup(skillNumber(i)).Description != about {
 			if err := rest(ctx, 200*time.Microsecond); err != nil || time.Since(began) > limit {
 				return errors.Join(err, errors.New("a change never arrived"))
 			}
