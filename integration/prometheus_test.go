@@ -233,7 +233,12 @@ func TestPrometheus(t *testing.T) {
 	if err := proxy.Up(); err != nil {
 		t.Fatal(err)
 	}
-	testutil.Poll(t, time.Minute, func() bool { return len(p.firing(t)) == 0 && strings.Contains(get(t, d.url+"/readyz"), `"ready"`) })
+	calm, ready := []string(nil), ""
+	defer func() { t.Logf("at last: firing %v, /readyz %s", calm, ready) }()
+	testutil.Poll(t, 5*time.Minute, func() bool { // cells that could not be removed are tried again after a while
+		calm, ready = p.firing(t), get(t, d.url+"/readyz")
+		return len(calm) == 0 && strings.Contains(ready, `"ready"`)
+	})
 	stop()
 	testutil.Poll(t, 5*time.Minute, func() bool { // a cell that the engine could not remove is tried again after half a minute
 		return p.value(t, "hotcell_calls_open") == "0" && p.value(t, "hotcell_cells_open") == "0"
