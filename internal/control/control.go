@@ -17,6 +17,12 @@ var ErrEnded = errors.New("call has ended")
 // ErrElsewhere: the call runs in another process that shares the journal, so it cannot be cancelled from here.
 var ErrElsewhere = errors.New("call runs in another hotcell process")
 
+// ErrCursor: a page that nobody has been given.
+var ErrCursor = errors.New("no such page")
+
+// ErrNoSkill: there is no such skill.
+var ErrNoSkill = errors.New("no such skill")
+
 // State is where a call stands.
 type State string
 
@@ -59,6 +65,8 @@ type Call struct {
 	Confidence string `json:"confidence,omitempty"`
 	// Notes are facts beside a result that stands: oom_child, exit_code, signal, engine_lost.
 	Notes map[string]any `json:"notes,omitempty"`
+	// Phases are the parts of its life, as far as it has come; nil where nobody noted them.
+	Phases []Phase `json:"phases,omitempty"`
 	// Account is for the audit alone; nil where nothing is known. Who has it does not change it.
 	Account *Account `json:"-"`
 }
