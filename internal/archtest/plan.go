@@ -1,5 +1,7 @@
 package archtest
 
+import "maps"
+
 // plan is what the rules compare the code with.
 type plan struct {
 	folders      []string            // at the top
@@ -51,7 +53,8 @@ func hotcell() plan {
 			"internal/skills":         {"policies"},
 			"internal/skills/bundled": {"internal/skills"},
 			"executor":                {"executor/admission", "executor/relay"},
-			"internal/front":          {"internal/a2ehost", "internal/mcphost", "internal/a2ahost", "internal/rest"},
+			"internal/front":          {"internal/a2ehost", "internal/mcphost", "internal/a2ahost", "internal/rest", "internal/console"},
+			"internal/console":        {"internal/console/chart"},
 			"internal/engine/agent":   {"internal/engine"},
 			"internal/engine/js":      {"internal/engine"},
 			"sandbox/docker":          {"sandbox/cgroup"},
@@ -59,10 +62,23 @@ func hotcell() plan {
 			"integration/bench":       {"integration/rig", "executor/embed"},
 		},
 		only: map[string][]string{
-			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
+			"executor/embed": floorProgram,
+	}
+	for _, name := range programs() {
+		all[name] = floorProgram
+	}
+	maps.Copy(all, doors())
+	return all
+}
+
+// doors are what the world speaks to.
+func doors() map[string]int {
+	return map[string]int{
+		"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/a2ahost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/mcphost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
+			"internal/console": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog", "internal/console/chart"},
 		},
 		reach: map[string][]string{
 			"cmd/hotcell-runner": {"internal/runner", "internal/wall", "internal/cleanup"},
@@ -138,18 +154,14 @@ func floors() map[string]int {
 
 		"internal/host": floorWiring,
 
-		"internal/a2ehost": floorDoor,
-		"internal/rest":    floorDoor,
-		"internal/mcphost": floorDoor,
-		"internal/a2ahost": floorDoor,
-		"internal/front":   floorDoor, // above the others, which it puts on one listener
-
-		"executor/embed": floorProgram,
+		"internal/a2ehost":       floorDoor,
+		"internal/rest":          floorDoor,
+		"internal/mcphost":       floorDoor,
+		"internal/a2ahost":       floorDoor,
+		"internal/console":       floorDoor,
+		"internal/console/chart": floorWords,
+		"internal/front":         floorDoor, // above the others, which it puts on one listener
 	}
-	for _, name := range programs() {
-		all[name] = floorProgram
-	}
-	return all
 }
 
 // programs wire everything; nobody imports them.

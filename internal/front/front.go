@@ -40,6 +40,12 @@ type Options struct {
 	Approvals catalog.Approvals
 	Installer catalog.Installer
 	Audit     control.Auditor
+
+	Book    control.Book // with Pulse: there is a console
+	Pulse   control.Pulsing
+	Explain control.Explainer // its pages of what is nil are absent
+	Images  control.Images
+	Doctor  control.Examiner
 }
 
 // Web is the doors behind one handler. Its owner runs it as long as it is served.
@@ -48,6 +54,7 @@ type Web struct {
 	messages *a2ehost.Web
 	tools    mcpDoor
 	tasks    a2aDoor
+	pages    pagesDoor
 }
 
 // New makes the doors.
@@ -63,10 +70,13 @@ func New(o Options) (*Web, error) {
 	if w.tasks, err = a2aOverHTTP(o); err != nil {
 		return nil, err
 	}
+	if w.pages, err = pagesOverHTTP(o); err != nil {
+		return nil, err
+	}
 	w.Handler = rest.New(rest.Options{
 		Control: o.Supervisor, Handler: o.Supervisor, Auth: o.Auth, Hosts: o.Hosts, Metrics: o.Metrics, Ready: o.Ready,
 		Reader: o.Reader, Custom: o.Custom, Agents: o.Agents, Approvals: o.Approvals, Installer: o.Installer, Audit: o.Audit,
-		Mounts: slices.Concat(a2eMounts(w.messages), w.tools.mounts(), w.tasks.mounts()), Log: o.Log, Version: o.Version,
+		Mounts: slices.Concat(a2eMounts(w.messages), w.tools.mounts(), w.tasks.mounts(), w.pages.mounts()), Log: o.Log, Version: o.Version,
 	})
 	return w, nil
 }
@@ -76,8 +86,8 @@ func (w *Web) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var group sync.WaitGroup
-	ended := make([]error, 3)
-	for i, serve := range []func(context.Context) error{w.messages.Serve, w.tools.serve, w.tasks.serve} {
+	ended := make([]error, 4)
+	for i, serve := range []func(context.Context) error{w.messages.Serve, w.tools.serve, w.tasks.serve, w.pages.serve} {
 		group.Go(func() {
 			defer stop()
 			ended[i] = serve(ctx)

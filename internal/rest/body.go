@@ -15,6 +15,7 @@ type body struct {
 	content  []string      // content types; nil: JSON
 	max      int64         // bytes; 0: 1 MiB
 	patience time.Duration // until all of it is there; 0: 2 s
+	pages    bool          // the route answers people
 }
 
 // whole fills in what is usual.
@@ -42,7 +43,7 @@ func bodies(mounts []Mount, routes ...route) func(*http.Request) body {
 	}
 	for _, m := range mounts {
 		for _, p := range m.Patterns {
-			add(p, body{content: m.Content, max: m.MaxBody})
+			add(p, body{content: m.Content, max: m.MaxBody, pages: m.Pages})
 		}
 	}
 	for _, t := range routes {

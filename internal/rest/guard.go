@@ -61,7 +61,7 @@ func guard(hosts []string, rules func(*http.Request) body, next http.Handler) ht
 		case !ok:
 			fail(w, r, http.StatusMisdirectedRequest, "host_not_allowed",
 				"the Host header names no host of this listener: use its address, localhost, or a name in its configuration's hosts")
-		case !allowed.sameOrigin(r, host):
+		case !allowed.sameOrigin(r, host) && !(rule.pages && visited(r)):
 			fail(w, r, http.StatusForbidden, "origin_not_allowed", "requests from other web origins are refused")
 		case !rule.takes(r):
 			fail(w, r, http.StatusUnsupportedMediaType, "unsupported_media_type", "expected content type "+strings.TrimPrefix(strings.Join(rule.content, " or "), " or "))
@@ -149,6 +149,12 @@ func (n names) sameOrigin(r *http.Request, host string) bool {
 	}
 	from, ok := n.canonical(u.Host)
 	return ok && withPort(from, u.Scheme) == withPort(host, u.Scheme)
+}
+
+// visited reports whether somebody follows a link or types an address: a page of another site can do that, and can't read what
+// comes of it. Reads change nothing.
+func visited(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && len(r.Header.Values("Origin")) == 0
 }
 
 // withPort adds a scheme's own port where none is said.

@@ -149,3 +149,41 @@ func FuzzHost(f *testing.F) {
 		}
 	})
 }
+
+// A link of another site may lead to a page for people, and nowhere else; what a page of another site asks for by itself is
+// refused even there.
+func TestLinksToPages(t *testing.T) {
+	done := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	h := New(Options{Mounts: []Mount{
+		{Patterns: []string{"/pages/"}, Content: []string{"application/x-www-form-urlencoded"}, Pages: true, Handler: done},
+		{Patterns: []string{"/other"}, Handler: done},
+	}})
+	for name, tt := range map[string]struct {
+		method, path string
+		header       []string
+		want         int
+	}{
+		"a link":                   {"GET", "/pages/x", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 204},
+		"a link of a neighbour":    {"GET", "/pages/x", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 204},
+		"a link elsewhere":         {"GET", "/other", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 403},
+		"a frame":                  {"GET", "/pages/x", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
+		"a script":                 {"GET", "/pages/x", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"}, 403},
+		"a form of another site":   {"POST", "/pages/x", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document", "Origin", "https://evil.example", "Content-Type", "application/x-www-form-urlencoded"}, 403},
+		"a form of our own":        {"POST", "/pages/x", []string{"Sec-Fetch-Site", "same-origin", "Origin", "http://127.0.0.1", "Content-Type", "application/x-www-form-urlencoded"}, 204},
+		"a link with an origin":    {"GET", "/pages/x", []string{"Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document", "Origin", "https://evil.example"}, 403},
+		"another name (rebinding)": {"GET", "/pages/x", []string{"Host", "evil.example", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 421},
+	} {
+		r := httptest.NewRequest(tt.method, "http://127.0.0.1"+tt.path, nil)
+		for i := 0; i < len(tt.header); i += 2 {
+			r.Header.Set(tt.header[i], tt.header[i+1])
+		}
+		if host := r.Header.Get("Host"); host != "" {
+			r.Host = host
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != tt.want {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+}

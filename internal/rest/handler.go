@@ -47,6 +47,7 @@ type Mount struct {
 	Scope    auth.Scope // that a request needs; its identity is in the context. "": none, and the door asks for itself
 	Content  []string   // content types of writes, "" for one that carries nothing; nil: application/json
 	MaxBody  int64      // bytes of a request; 0: 1 MiB
+	Pages    bool       // it has pages for people, which links of other sites may lead to
 	Handler  http.Handler
 }
 
