@@ -62,19 +62,7 @@ func hotcell() plan {
 			"integration/bench":       {"integration/rig", "executor/embed"},
 		},
 		only: map[string][]string{
-			"executor/embed": floorProgram,
-	}
-	for _, name := range programs() {
-		all[name] = floorProgram
-	}
-	maps.Copy(all, doors())
-	return all
-}
-
-// doors are what the world speaks to.
-func doors() map[string]int {
-	return map[string]int{
-		"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
+			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/a2ahost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/mcphost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
@@ -154,13 +142,25 @@ func floors() map[string]int {
 
 		"internal/host": floorWiring,
 
+		"executor/embed": floorProgram,
+	}
+	for _, name := range programs() {
+		all[name] = floorProgram
+	}
+	maps.Copy(all, doors())
+	return all
+}
+
+// doors are what the world speaks to.
+func doors() map[string]int {
+	return map[string]int{
 		"internal/a2ehost":       floorDoor,
 		"internal/rest":          floorDoor,
 		"internal/mcphost":       floorDoor,
 		"internal/a2ahost":       floorDoor,
+		"internal/front":         floorDoor, // above the others, which it puts on one listener
 		"internal/console":       floorDoor,
 		"internal/console/chart": floorWords,
-		"internal/front":         floorDoor, // above the others, which it puts on one listener
 	}
 }
 
