@@ -81,4 +81,4 @@ func (forgetful) Search(context.Context, control.Whose, control.CallQuery) ([]co
 func (forgetful) Stats(_ context.Context, _ control.Whose, q control.StatsQuery) (*control.Stats, error) {
 	return q.Empty(), nil
 }
-func (forgetful) Trim(context.Context) error                         { return nil }
+func (forgetful) Trim(context.Context) error { return nil }

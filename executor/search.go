@@ -27,7 +27,7 @@ func (s *Supervisor) unsettled(whose control.Whose) map[string]control.Call {
 	here := map[string]control.Call{}
 	for _, c := range s.calls.newest(0, whose) {
 		if forgets || !c.hasEnded() || c.owed.Load() {
-			here[c.id] = c.now()
+			here[c.id] = c.shown()
 		}
 	}
 	return here
