@@ -55,6 +55,7 @@ type Supervisor struct {
 var (
 	_ a2e.Handler     = (*Supervisor)(nil)
 	_ control.Control = (*Supervisor)(nil)
+	_ control.Book    = (*Supervisor)(nil)
 )
 
 // New makes a supervisor. It touches no engine: that happens with the first call. Its owner ends it with
