@@ -68,8 +68,10 @@ type system struct {
 	probe      func(ctx context.Context) error // asks the engine whether it is there
 	installer  catalog.Installer               // keeps the bundles that operators upload
 	audit      control.Auditor                 // reads the audit; may be nil
-	journalled func() error                    // says why no call can be journalled; nil: always
-	canary     canary                          // sees whether cells can be made
+	explain    control.Explainer               // these two may be nil as well
+	images     control.Images
+	journalled func() error // says why no call can be journalled; nil: always
+	canary     canary       // sees whether cells can be made
 	close      func() error
 }
 
