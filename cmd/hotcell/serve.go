@@ -81,7 +81,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	remote, err := front.New(front.Options{
 		Config: cfg, Supervisor: sys.supervisor, Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Version: version(embedded).Version, Log: log,
 		Reader: sys.catalog, Custom: sys.custom, Agents: sys.agents, Approvals: sys.approvals, Installer: sys.installer, Audit: sys.audit,
-		Book: book, Pulse: pulse, Explain: sys.explain, Images: sys.images, Doctor: examiner{a.gather, cfg, log}, Ready: sys.ready(ctx),
+		Book: book, Pulse: pulse, Explain: sys.explain, Images: sys.images, Doctor: examiner{a.gather, cfg, a.logger(cfg, slog.LevelError)}, Ready: sys.ready(ctx),
 	})
 	if err != nil {
 		return err

@@ -130,9 +130,7 @@ func (c *Console) examineSafely(ctx context.Context) (found *control.Examination
 
 func (v *visit) doctor() error {
 	view := v.exams.view()
-	if view.Examination == nil && view.Fault == "" {
-		v.await(v.examine())
-	} else if view.Running {
+	if view.Running || view.Examination == nil && view.Fault == "" {
 		v.await(v.examine())
 	}
 	return v.render("doctor", "Doctor", v.exams.view())

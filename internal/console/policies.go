@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
@@ -74,13 +77,43 @@ var fieldWords = map[string]string{
 // fieldText is a field of a policy in plain words, "" where nobody has any.
 func fieldText(field string) string { return fieldWords[field] }
 
+// amounts are values as policies write them: a number with a unit behind it, or none.
+var amounts = regexp.MustCompile(`^([0-9.]+)([KMGT]i|m|s)?$`)
+
+// valueText is a value of a field with its unit, for people.
+func valueText(field, value string) string {
+	m := amounts.FindStringSubmatch(value)
+	switch {
+	case value == "true":
+		return "yes"
+	case value == "false":
+		return "no"
+	case m == nil:
+		return value
+	case field == "limits.cpu" && m[2] == "m":
+		thousandths, _ := strconv.ParseFloat(m[1], 64)
+		return strconv.FormatFloat(thousandths/1000, 'f', -1, 64) + " CPU"
+	case field == "limits.cpu":
+		return m[1] + " CPU"
+	case m[2] == "s":
+		return m[1] + " s"
+	case strings.HasSuffix(m[2], "i"):
+		return m[1] + " " + m[2] + "B"
+	case field == "limits.pids":
+		return m[1] + " at once"
+	case field == "limits.files":
+		return m[1] + " in a process"
+	}
+	return value
+}
+
 // partyText says who decided something.
 func partyText(party string) string {
 	switch party {
 	case "host":
 		return "hotcell, which allows no more"
 	case "default":
-		return "hotcell, as nobody said"
+		return "hotcell's default"
 	case "operator":
 		return "the operator"
 	case "skill":
