@@ -26,7 +26,6 @@ type listView struct {
 	Filter filter
 	Choice choices
 	List   tableView
-	First  *firstView // nobody has called anything yet
 	Admin  bool
 	Live   bool   // new calls appear by themselves
 	Still  string // why they can't
@@ -45,8 +44,9 @@ type tableView struct {
 	Rows     []callRow
 	Admin    bool // there are others' calls among them
 	Filtered bool
-	Older    string // the address of the next page; "": there is none
-	Newest   string // that of the first; "": this is it
+	Older    string     // the address of the next page; "": there is none
+	Newest   string     // that of the first; "": this is it
+	First    *firstView // nobody has called anything yet
 }
 
 // callRow is a call in a table.
@@ -84,11 +84,6 @@ func (v *visit) list() error {
 	}
 	if view.List, err = v.table(v.ctx(), f); err != nil {
 		return err
-	}
-	if len(view.List.Rows) == 0 && !view.List.Filtered && f.before == "" {
-		if view.First, err = v.first(); err != nil {
-			return err
-		}
 	}
 	q := f.values()
 	view.Live = view.Still == "" && v.query("live", 10) != "off"
@@ -133,7 +128,10 @@ func (v *visit) table(ctx context.Context, f filter) (tableView, error) {
 		q.Set("before", p.Next)
 		view.Older = withQuery(Base+"/calls", q)
 	}
-	return view, nil
+	if len(view.Rows) == 0 && !view.Filtered && f.before == "" {
+		view.First, err = v.first()
+	}
+	return view, err
 }
 
 func withQuery(path string, q url.Values) string {

@@ -19,7 +19,7 @@ var failInks = []chart.Ink{chart.First, chart.Second, chart.Third, chart.Fourth}
 func verdictChart(w window, q control.StatsQuery, s *control.Stats) template.HTML {
 	b := chart.Bars{
 		ID: "verdicts", Title: "How calls ended", What: "calls", From: q.Since, Until: q.Until, Slices: len(s.Buckets), Links: bucketLinks(q, s),
-		Empty: "No call ended within the last " + w.Name + ".",
+		Empty: "No call ended within the last " + w.Span + ".",
 	}
 	add := func(name string, ink chart.Ink, codes ...string) {
 		values := each(s, func(b control.Bucket) int {
@@ -61,7 +61,7 @@ func verdictChart(w window, q control.StatsQuery, s *control.Stats) template.HTM
 func latencyChart(w window, q control.StatsQuery, s *control.Stats) template.HTML {
 	l := chart.Lines{
 		ID: "latency", Title: "How long calls took", From: q.Since, Until: q.Until, Slices: len(s.Buckets), Links: bucketLinks(q, s),
-		Empty: "No call ended within the last " + w.Name + ".",
+		Empty: "No call ended within the last " + w.Span + ".",
 	}
 	add := func(name string, ink chart.Ink, of func(control.Tally) time.Duration) {
 		values := make([]time.Duration, len(s.Buckets))

@@ -20,6 +20,7 @@ type nowView struct {
 	Ready           bool           // as GET /readyz tells everybody
 	All             *control.Pulse // nil: not for the one who asks
 	Why             string         // it is not ready, for admins
+	Doctor          bool           // there is a page that finds out more
 	Cells, Memory   template.HTML  // meters
 	Warm            string         // the share of calls that got a waiting cell
 	Starts          string         // how many that were, of how many
@@ -33,7 +34,7 @@ func (v *visit) now(ctx context.Context) (nowView, error) {
 		n.Ready = ready
 		return n, err
 	}
-	n := nowView{Running: p.Running, Queued: p.Queued, Ready: ready, All: &p, Why: p.NotReady, Warm: percent64(p.Leases, p.Leases+p.Cold)}
+	n := nowView{Running: p.Running, Queued: p.Queued, Ready: ready, All: &p, Why: p.NotReady, Doctor: v.o.Doctor != nil, Warm: percent64(p.Leases, p.Leases+p.Cold)}
 	if n.Why == "" && p.Draining {
 		n.Why = "it is stopping: calls that run may end, new ones are refused"
 	}

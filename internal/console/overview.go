@@ -26,16 +26,17 @@ func (c *Console) overviewPages() []page {
 // window is the time that the overview's numbers are about.
 type window struct {
 	Key, Name string
+	Span      string // it is "the last" of
 	length    time.Duration
 	each      time.Duration // of a bar: round, so bars stay where they are while time passes
 	again     time.Duration // after which the numbers are asked for anew
 }
 
 var windows = []window{
-	{"15m", "15 min", 15 * time.Minute, 30 * time.Second, liveEvery},
-	{"1h", "1 h", time.Hour, 2 * time.Minute, liveEvery},
-	{"24h", "24 h", 24 * time.Hour, 30 * time.Minute, 10 * time.Second},
-	{"7d", "7 days", 7 * 24 * time.Hour, 6 * time.Hour, 30 * time.Second},
+	{"15m", "15 min", "15 minutes", 15 * time.Minute, 30 * time.Second, liveEvery},
+	{"1h", "1 h", "hour", time.Hour, 2 * time.Minute, liveEvery},
+	{"24h", "24 h", "24 hours", 24 * time.Hour, 30 * time.Minute, 10 * time.Second},
+	{"7d", "7 days", "7 days", 7 * 24 * time.Hour, 6 * time.Hour, 30 * time.Second},
 }
 
 // windowOf is the one with a key; the second where there is none.
@@ -64,7 +65,6 @@ type overviewView struct {
 	Now     nowView
 	Sums    *sumsView
 	Failed  []callRow
-	First   *firstView // nobody has called anything yet
 }
 
 // sumsView are the numbers of a window.
@@ -74,6 +74,7 @@ type sumsView struct {
 	Ended, Wrong      template.HTML // small bars
 	Verdicts, Latency template.HTML
 	Slowest, Failing  []skillRow
+	First             *firstView // there is nothing to count: nobody has called anything yet
 }
 
 // skillRow is a skill in a ranking, and the calls that put it there.
@@ -99,11 +100,6 @@ func (v *visit) overview() error {
 	}
 	if view.Failed, err = v.lastFailed(v.ctx()); err != nil {
 		return err
-	}
-	if view.Sums.Total.Calls == 0 && len(view.Failed) == 0 && view.Now.Running+view.Now.Queued == 0 {
-		if view.First, err = v.first(); err != nil {
-			return err
-		}
 	}
 	return v.render("overview", "Overview", view)
 }
@@ -152,12 +148,26 @@ func (v *visit) sums(ctx context.Context, w window) (*sumsView, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Total.Calls == 0 {
+		p, err := v.o.Book.Search(ctx, v.whose(), control.CallQuery{Limit: 1})
+		if err != nil || len(p.Calls) == 0 {
+			return v.nothing(w, err)
+		}
+	}
 	view := &sumsView{Window: w, Total: s.Total, Verdicts: verdictChart(w, q, s), Latency: latencyChart(w, q, s)}
-	view.Ended = chart.Spark("Calls over the last "+w.Name, chart.Off, each(s, func(b control.Bucket) int { return b.Calls }))
-	view.Wrong = chart.Spark("Failed calls over the last "+w.Name, chart.First, each(s, func(b control.Bucket) int { return b.Failed }))
+	view.Ended = chart.Spark("Calls over the last "+w.Span, chart.Off, each(s, func(b control.Bucket) int { return b.Calls }))
+	view.Wrong = chart.Spark("Failed calls over the last "+w.Span, chart.First, each(s, func(b control.Bucket) int { return b.Failed }))
 	view.Slowest = ranked(s.Skills, url.Values{"last": {w.Key}}, func(k control.SkillStat) int64 { return int64(k.P95) })
 	view.Failing = ranked(s.Skills, url.Values{"last": {w.Key}, "verdict": {control.VerdictFailed}}, func(k control.SkillStat) int64 { return int64(k.Failed) })
 	return view, nil
+}
+
+func (v *visit) nothing(w window, err error) (*sumsView, error) {
+	if err != nil {
+		return nil, err
+	}
+	f, err := v.first()
+	return &sumsView{Window: w, First: f}, err
 }
 
 func each(s *control.Stats, of func(control.Bucket) int) []int {

@@ -130,8 +130,11 @@ func moments(from, until time.Time) (marks []tick, days bool) {
 	}
 	for ; at.Before(until) && len(marks) < 8; at = at.Add(step) {
 		marks = append(marks, tick{
-			At: percent(float64(at.Sub(from)) / float64(whole)), Label: at.Format(form), When: at.Format(time.RFC3339), Minor: len(marks)%2 == 1,
+			At: percent(float64(at.Sub(from)) / float64(whole)), Label: at.Format(form), When: at.Format(time.RFC3339),
 		})
+	}
+	for i := range marks {
+		marks[i].Minor = len(marks) > 4 && i%2 == 1
 	}
 	return marks, days
 }
