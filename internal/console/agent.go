@@ -30,12 +30,12 @@ type toolCard struct {
 	Writes, On            bool
 	Locked                string // why the switch can't be used
 	Missing               string // what has to be set before the tool is of use
-	Skills                []skillRow
+	Skills                []toolSkill
 	Idle                  bool // its skills can't be read: the skill tool is off
 }
 
-// skillRow is a skill that a tool recommends, with its own switch.
-type skillRow struct {
+// toolSkill is a skill that a tool recommends, with its own switch.
+type toolSkill struct {
 	ID, Slug, Title string
 	On              bool
 	Locked          string
@@ -150,10 +150,10 @@ func cardsOf(a *catalog.Agent, tools []catalog.ToolInfo, settings *catalog.Overr
 }
 
 // rowsOf are the rows of the skills that a tool recommends, in its order.
-func rowsOf(card string, slugs []string, settings *catalog.Override, known []catalog.Summary, reader bool, locked string) []skillRow {
-	var rows []skillRow
+func rowsOf(card string, slugs []string, settings *catalog.Override, known []catalog.Summary, reader bool, locked string) []toolSkill {
+	var rows []toolSkill
 	for i, slug := range slugs {
-		row := skillRow{
+		row := toolSkill{
 			ID: card + "-skill-" + strconv.Itoa(i), Slug: slug, Title: titleOf(slug), Locked: locked,
 			On: slices.Contains(listed(settings.Allowed), catalog.Fold(slug)),
 		}

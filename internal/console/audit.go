@@ -112,19 +112,6 @@ func (v *visit) auditHead() (control.AuditHead, error) {
 	return control.AuditHead{N: rows[0].N, Hash: rows[0].Hash, At: rows[0].At}, nil
 }
 
-// moment reads a time: as a browser's field has it, which is taken to be UTC, or RFC 3339.
-func moment(field, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, wrong(field + ": expected a time such as 2030-01-31T12:00, in UTC.")
-}
-
 // auditRowView is one row.
 type auditRowView struct {
 	control.AuditRow

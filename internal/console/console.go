@@ -135,7 +135,14 @@ type page struct {
 // pages are all routes. Each area of the console has its own.
 func (c *Console) pages() []page {
 	return slices.Concat(
-		c.loginPages(), c.overviewPages(),
-		c.agentPages(), c.approvalPages(), c.policyPages(), c.imagePages(), c.auditPages(), c.doctorPages(),
+		c.loginPages(),
+		c.overviewPages(),
+		c.agentPages(),
+		c.approvalPages(),
+		c.policyPages(),
+		c.imagePages(),
+		c.auditPages(),
+		c.doctorPages(),
+		c.callsPages(),
 	)
 }
