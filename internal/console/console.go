@@ -129,5 +129,5 @@ type page struct {
 
 // pages are all routes. Each area of the console has its own.
 func (c *Console) pages() []page {
-	return slices.Concat(c.loginPages(), c.overviewPages())
+	return slices.Concat(c.loginPages(), c.overviewPages(), c.callPages())
 }

@@ -76,7 +76,10 @@ type entry struct {
 }
 
 // notices are what a page says after something was done. Addresses name them by their keys.
-var notices = map[string]string{}
+var notices = map[string]string{
+	"cancelling": "The call is being cancelled.",
+	"again":      "The call was started again; this is the new one.",
+}
 
 // render shows a page: web/pages/NAME.html with data as .Data.
 func (v *visit) render(name, title string, data any) error {
