@@ -57,6 +57,7 @@ type Console struct {
 	key      []byte       // of the marks against forged requests
 	requests *auth.Shares // a place for each request that is served
 	streams  *auth.Shares // and for each live page
+	starts   *starts      // calls that pages started
 	closing  chan struct{}
 }
 
@@ -75,7 +76,7 @@ func New(o Options) (*Console, error) {
 	c := &Console{
 		o: o, mux: http.NewServeMux(), drawn: drawn, sessions: newSessions(), key: make([]byte, 32),
 		requests: auth.NewShares(maxRequests, maxRequests/2), streams: auth.NewShares(maxStreams, maxStreams/2),
-		closing: make(chan struct{}),
+		starts: newStarts(), closing: make(chan struct{}),
 	}
 	_, _ = rand.Read(c.key) // never fails
 	for _, p := range c.pages() {
@@ -110,10 +111,11 @@ var policy = strings.Join([]string{
 	"base-uri 'none'", "frame-ancestors 'none'",
 }, "; ")
 
-// Run ends the live pages when ctx ends.
+// Run ends the live pages, and the calls that pages started, when ctx ends.
 func (c *Console) Run(ctx context.Context) error {
 	<-ctx.Done()
 	close(c.closing)
+	c.starts.end()
 	return nil
 }
 
