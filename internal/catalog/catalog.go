@@ -124,6 +124,14 @@ type Draft struct {
 	Provenance                                      string             // human or agent
 }
 
+// The caps of custom skills.
+const (
+	MaxCustom      = 25      // of one principal
+	MaxSidecars    = 20      // of one skill, beside SKILL.md
+	MaxCustomBytes = 200_000 // of one skill, all in all
+	MaxDescription = 1024    // characters
+)
+
 // AnyRevision is a write whatever the current revision.
 const AnyRevision = -1
 

@@ -37,6 +37,7 @@ type Options struct {
 
 	Reader    catalog.Reader
 	Custom    catalog.Custom
+	Installer catalog.Installer
 	Agents    catalog.Agents
 	Approvals catalog.Approvals
 	Audit     control.Auditor
@@ -129,5 +130,8 @@ type page struct {
 
 // pages are all routes. Each area of the console has its own.
 func (c *Console) pages() []page {
-	return slices.Concat(c.loginPages(), c.overviewPages())
+	return slices.Concat(
+		c.loginPages(), c.overviewPages(),
+		c.skillPages(), c.customPages(),
+	)
 }

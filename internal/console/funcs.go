@@ -16,6 +16,7 @@ func funcs() template.FuncMap {
 	return template.FuncMap{
 		"at": at, "bytes": sizeText, "took": tookText, "stamp": stamp, "clock": clock, "iso": iso, "verdict": verdictOf, "plain": plainText,
 		"count": countText, "json": jsonText, "short": short, "join": strings.Join, "percent": percent, "plural": plural,
+		"text": textOf,
 	}
 }
 
@@ -149,4 +150,12 @@ func plural(n int, one, more string) string {
 		return "1 " + one
 	}
 	return countText(n) + " " + more
+}
+
+// textOf is a text that may not be there.
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }

@@ -76,7 +76,12 @@ type entry struct {
 }
 
 // notices are what a page says after something was done. Addresses name them by their keys.
-var notices = map[string]string{}
+var notices = map[string]string{
+	"made":        "The skill is made. It can be called from now on.",
+	"saved":       "Saved. Calls that follow use it.",
+	"restored":    "Restored. What it was a moment ago is kept: restoring once more brings it back.",
+	"rolled-back": "The earlier version is the current one now. Calls that follow use it.",
+}
 
 // render shows a page: web/pages/NAME.html with data as .Data.
 func (v *visit) render(name, title string, data any) error {
