@@ -128,18 +128,11 @@ func (v *visit) tryIt() error {
 // read reads the form. It returns nil where something is wrong with it.
 func (d *tryView) read(v *visit) *a2e.CallRequest {
 	d.Timeout = strings.TrimSpace(v.form("timeout"))
-	args := map[string]json.RawMessage{}
+	var args any
 	if d.Whole = v.form("whole") != "" || len(d.Fields) == 0; d.Whole {
 		args = d.readWhole(v.form("json"))
 	} else {
-		for _, f := range d.Fields {
-			if value := f.take(v.form(f.Name)); value != nil {
-				args[f.Key] = value
-			}
-			if f.Fault != "" {
-				d.Faults++
-			}
-		}
+		args = d.readFields(v)
 	}
 	line := map[string]any{"type": a2e.TypeCallRequest, "id": a2e.NewID(), "version": a2e.Version, "ts": 0, "name": d.Name, "arguments": args}
 	if n, err := strconv.Atoi(d.Timeout); d.Timeout != "" {
@@ -165,8 +158,22 @@ func (d *tryView) read(v *visit) *a2e.CallRequest {
 	return req
 }
 
+// readFields reads the arguments one by one.
+func (d *tryView) readFields(v *visit) map[string]json.RawMessage {
+	args := map[string]json.RawMessage{}
+	for _, f := range d.Fields {
+		if value := f.take(v.form(f.Name)); value != nil {
+			args[f.Key] = value
+		}
+		if f.Fault != "" {
+			d.Faults++
+		}
+	}
+	return args
+}
+
 // readWhole reads arguments that are written as JSON. Those that are secret are not shown again.
-func (d *tryView) readWhole(typed string) (args map[string]json.RawMessage) {
+func (d *tryView) readWhole(typed string) json.RawMessage {
 	typed = normal(typed)
 	secret := false
 	for _, f := range d.Fields {
@@ -186,12 +193,9 @@ func (d *tryView) readWhole(typed string) (args map[string]json.RawMessage) {
 		d.JSONFault = "Expected an object, {...}, got " + kind + "."
 		return nil
 	}
-	_ = json.Unmarshal([]byte(typed), &args) // it is one
 	if secret {
 		shown := map[string]json.RawMessage{}
-		for key, value := range args {
-			shown[key] = value
-		}
+		_ = json.Unmarshal([]byte(typed), &shown) // it is one
 		for _, f := range d.Fields {
 			if f.Kind == kindSecret {
 				delete(shown, f.Key)
@@ -200,7 +204,7 @@ func (d *tryView) readWhole(typed string) (args map[string]json.RawMessage) {
 		b, _ := json.Marshal(shown)
 		d.JSON = indented(b)
 	}
-	return args
+	return json.RawMessage(typed)
 }
 
 // refused shows why a call was not taken, at the fields that it names.
