@@ -21,7 +21,6 @@ import (
 
 // shelf is a real catalog over a store in a file, and the console over it.
 type shelf struct {
-	*browser
 	desk    *desk
 	disk    fstest.MapFS
 	lib     *skills.Library
