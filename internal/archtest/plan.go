@@ -228,7 +228,7 @@ func dependencies() []dependency {
 		{"go.opentelemetry.io/otel", []string{"internal/telemetry"}, "others tell of spans through a small interface"},
 		{"go.opentelemetry.io/proto/otlp", []string{"internal/testutil/collector"}, "tests are collectors"},
 		{"google.golang.org/protobuf", []string{"internal/testutil/collector"}, "tests are collectors"},
-		{"golang.org/x/net", []string{"policies"}, "names of hosts are brought into one form in one place"},
+		{"golang.org/x/net", []string{"policies", "internal/console", "internal/console/chart"}, "names of hosts are brought into one form in one place; tests read pages as browsers do"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
 		{"golang.org/x/sys", []string{"cmd/hotcell", "internal/a2ehost", "internal/install", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
