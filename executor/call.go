@@ -157,6 +157,7 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 		s.retire(c, cl, f)
 		r.Close()
 		s.relayed(r)
+		side.settle()
 	}()
 	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, handed)
 	s.watch.Phase("run", time.Since(running), c.spans.call.ID())
