@@ -121,7 +121,8 @@ func watching(cfg *config.Config, lib *skills.Library, p *parts, log *slog.Logge
 	return func(ctx context.Context) {
 		var beside sync.WaitGroup
 		if cfg.Images.Prune {
-			beside.Go(func() { pruneImages(ctx, p.images, p.journal, time.Duration(cfg.Images.Keep), log) })
+			needed := func() map[string]string { return NeededImages(cfg, lib) }
+			beside.Go(func() { pruneImages(ctx, p.images, p.journal, needed, time.Duration(cfg.Images.Keep), log) })
 		}
 		watch.Run(ctx, lib, watch.Options{Log: log})
 		beside.Wait()
