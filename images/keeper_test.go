@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 // shelf is a depot of images by reference.
@@ -246,6 +248,56 @@ func TestCollectingRacesPulls(t *testing.T) {
 	left, err := k.o.Ledger.Entries()
 	if _, there := left[sum("2")]; err != nil || len(left) != 1 || !there {
 		t.Errorf("left in the ledger: %v, %v", left, err)
+	}
+}
+
+// What can't be noted while somebody holds the ledger is noted once that one lets go, or when the ledger is closed.
+func TestLedgerNotesLater(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "pulled.json")
+		l := OpenLedger(path, "here")
+		unlock, err := LockFile(t.Context(), path+".held", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // of a pull that nobody waits for any more
+		defer cancel()
+		if err := l.Add(short, sum("1"), "team/x:1"); err == nil {
+			t.Error("it is noted, though somebody holds the ledger")
+		}
+		if !l.has(sum("1")) {
+			t.Error("nobody here knows that it was pulled")
+		}
+		other := OpenLedger(path, "here")
+		if all, err := other.Entries(); err != nil || len(all) != 0 {
+			t.Errorf("%v, %v", all, err)
+		}
+		unlock()
+		if closes {
+			l.Close()
+		}
+		noted := func() bool { all, err := other.Entries(); return err == nil && all[sum("1")].Ref == "team/x:1" }
+		if closes && !noted() {
+			t.Error("it was closed and nothing is noted")
+		}
+		testutil.Poll(t, 30*time.Second, noted)
+		l.Close()
+		other.Close()
+	}
+}
+
+// What was noted later by another process stands.
+func TestLedgerNotesNothingOld(t *testing.T) {
+	l := OpenLedger(filepath.Join(t.TempDir(), "pulled.json"), "here")
+	defer l.Close()
+	if err := l.Add(t.Context(), sum("1"), "team/new:1"); err != nil {
+		t.Fatal(err)
+	}
+	l.owe(sum("1"), Entry{Ref: "team/old:1", On: "here", Pulled: time.Now().Add(-time.Hour)})
+	all, err := l.Entries()
+	if err != nil || all[sum("1")].Ref != "team/new:1" || len(l.owed) != 0 {
+		t.Errorf("%v, %v, owed %v", all, err, l.owed)
 	}
 }
 
