@@ -61,7 +61,7 @@ func (s *Supervisor) here(ctx context.Context, c *call, f found, w a2e.EventWrit
 func (s *Supervisor) execute(ctx context.Context, c *call, h *host, p *plan, r *relay.Relay) outcome {
 	running := time.Now()
 	c.phase(spanRun, running)
-	defer func() { s.watch.Phase("run", time.Since(running), c.spans.call.ID()) }()
+	defer func() { s.watch.Phase("run", time.Since(running), c.spans.call.Exemplar()) }()
 	run, cancel := context.WithCancel(trace.With(ctx, c.spans.phase))
 	defer cancel()
 	// What the plugin is given is taken now: the call may have ended, and forgotten it, before the plugin begins.
