@@ -70,7 +70,7 @@ func (s *Supervisor) execute(ctx context.Context, c *call, h *host, p *plan, r *
 		Name: p.skill.Name, Arguments: p.arguments, CorrelationID: c.req.CorrelationID, LLMOverride: ownOverride(c.override),
 		Metadata: maps.Clone(c.metadata(c.place())), Streaming: c.req.Streams(), EmitEvent: r.Tell,
 	}
-	got, ended, err := enter(s, h, p.skill.Name, func() (*wall.Result, error) {
+	got, ended, err := enter(s, h, who, p.skill.Name, func() (*wall.Result, error) {
 		res, err := h.plugin.ExecuteSkill(run, who, ex)
 		if err != nil {
 			return nil, err

@@ -339,6 +339,26 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// What is wrong with the lock file is told to the operator. A caller is told that, and not where the file is.
+func TestKeeperWithoutItsLock(t *testing.T) {
+	dir, s := t.TempDir(), &shelf{images: map[string]Image{}}
+	if err := os.WriteFile(filepath.Join(dir, LockName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := newKeeper(t, dir, s)
+	var log bytes.Buffer
+	k.o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	for range 2 {
+		_, err := k.Resolve(t.Context(), "team/x:1", PullMissing)
+		if err == nil || strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "hotcell.lock can't be used: hotcell's log says why") {
+			t.Errorf("a caller is told %v", err)
+		}
+	}
+	if n := strings.Count(log.String(), filepath.Join(dir, LockName)); n != 1 {
+		t.Errorf("%d times in the log: %s", n, &log)
+	}
+}
+
 // Content that the policy does not allow is nobody's.
 func TestKeeperAllows(t *testing.T) {
 	s := &shelf{images: map[string]Image{}}

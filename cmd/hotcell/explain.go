@@ -32,7 +32,7 @@ type granted struct {
 // grants asks the services that a call would ask, but for those that would ask others. The log is told what callers are not.
 func grants(cfg *config.Config, log *slog.Logger, skill *skills.Skill, effective policies.Effective) granted {
 	g := granted{Tools: skill.ToolNames, NoTools: toolsRefused(cfg, log, skill)}
-	models, err := host.NewBroker(cfg, audit.Nobody)
+	models, err := host.NewBroker(cfg, audit.Nobody, log)
 	if err != nil {
 		g.Model = "refused: " + plainRefusal(err)
 		return g

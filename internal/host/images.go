@@ -30,7 +30,7 @@ type Keeping struct {
 // EngineImages are the images of the engine. Each answer of it is good for remember. The observer may be nil.
 func EngineImages(cfg *config.Config, remember time.Duration, log *slog.Logger, watch engineapi.Observer) (*Keeping, error) {
 	ledger := images.OpenLedger(filepath.Join(cfg.DataDir, pulledName), imagesdocker.Host(""))
-	store, err := imagesdocker.New(imagesdocker.Options{Remember: remember, Logins: Logins(cfg), Ledger: ledger, Watch: watch})
+	store, err := imagesdocker.New(imagesdocker.Options{Remember: remember, Logins: Logins(cfg, log), Ledger: ledger, Watch: watch})
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func EngineImages(cfg *config.Config, remember time.Duration, log *slog.Logger, 
 // OwnImages are the images of the data folder, for cells that no engine makes.
 func OwnImages(cfg *config.Config, log *slog.Logger) (*Keeping, *layout.Store, error) {
 	ledger := images.OpenLedger(filepath.Join(cfg.DataDir, pulledName), layoutName)
-	store, err := openLayout(cfg, &layout.Remote{Logins: Logins(cfg), Ledger: ledger})
+	store, err := openLayout(cfg, &layout.Remote{Logins: Logins(cfg, log), Ledger: ledger})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,8 +67,8 @@ func keeping(cfg *config.Config, store images.Depot, ledger *images.Ledger, end 
 }
 
 // Logins finds the logins of registries. Each is read anew for each pull.
-func Logins(cfg *config.Config) images.Logins {
-	refs := References(cfg)
+func Logins(cfg *config.Config, log *slog.Logger) images.Logins {
+	refs := keysOf(cfg, log)
 	return func(registry string) (*images.Login, error) {
 		ref, ok := cfg.Images.Auth[registry]
 		if !ok {
