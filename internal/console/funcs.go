@@ -16,8 +16,7 @@ func funcs() template.FuncMap {
 	return template.FuncMap{
 		"at": at, "bytes": sizeText, "took": tookText, "stamp": stamp, "clock": clock, "iso": iso, "verdict": verdictOf, "plain": plainText,
 		"count": countText, "json": jsonText, "short": short, "join": strings.Join, "percent": percent, "plural": plural,
-		"fieldtext": fieldText, "fieldvalue": valueText, "party": partyText,
-		"recent": recent,
+		"fieldtext": fieldText, "fieldvalue": valueText, "party": partyText, "recent": recent, "named": named,
 	}
 }
 
