@@ -86,7 +86,7 @@ func (v *visit) agentView(id int64) (view agentView, err error) {
 	if err != nil {
 		return view, err
 	}
-	owners, err := v.owners()
+	owners, err := v.principals()
 	if err != nil {
 		return view, err
 	}
@@ -192,7 +192,7 @@ func (v *visit) flow(change func(id, match int64, on bool) (said string, err err
 	if err != nil {
 		return err
 	}
-	match, err := v.revision()
+	match, err := v.match()
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (v *visit) allowSkills() error {
 	if err != nil {
 		return err
 	}
-	match, err := v.revision()
+	match, err := v.match()
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (v *visit) defaultsAs(status int, fault string) error {
 	if err != nil {
 		return err
 	}
-	owners, err := v.owners()
+	owners, err := v.principals()
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (v *visit) setDefaults() error {
 	if id == 0 {
 		return noPrincipal()
 	}
-	match, err := v.revision()
+	match, err := v.match()
 	if err != nil {
 		return err
 	}
