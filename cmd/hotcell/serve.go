@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotcell/hotcell/internal/a2ehost"
 	"github.com/hotcell/hotcell/internal/config"
-	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/front"
 	"github.com/hotcell/hotcell/internal/rest"
 )
@@ -76,12 +75,10 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	if err != nil {
 		return err
 	}
-	book, _ := sys.supervisor.(control.Book)
-	pulse, _ := sys.supervisor.(control.Pulsing)
 	remote, err := front.New(front.Options{
 		Config: cfg, Supervisor: sys.supervisor, Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Version: version(embedded).Version, Log: log,
 		Reader: sys.catalog, Custom: sys.custom, Agents: sys.agents, Approvals: sys.approvals, Installer: sys.installer, Audit: sys.audit,
-		Book: book, Pulse: pulse, Explain: sys.explain, Images: sys.images, Doctor: examiner{a.gather, cfg, a.logger(cfg, slog.LevelError)}, Ready: sys.ready(ctx),
+		Book: sys.book, Pulse: sys.pulse, Explain: sys.explain, Images: sys.images, Doctor: examiner{a.gather, cfg, a.logger(cfg, slog.LevelError)}, Ready: sys.ready(ctx),
 	})
 	if err != nil {
 		return err
