@@ -17,9 +17,7 @@ const fewEvents = 1000
 type callView struct {
 	Call     control.Call
 	Live     bool
-	Here     bool // it may be cancelled
 	Took     string
-	Took2    string // of the run alone
 	Why      *explanation
 	Message  string // the error's own
 	Stderr   string
@@ -32,6 +30,8 @@ type callView struct {
 	Total    time.Duration
 	Bars     []bar
 	Facts    []fact
+	Uses     []use
+	Cost     string
 	Answered bool
 	Summary  string
 	Data     string
@@ -77,6 +77,10 @@ func (v *visit) callView(ctx context.Context, id string, from int) (*callView, e
 		return nil, err
 	}
 	c := &cause{call: call, ran: d.Ran, asked: d.Asked}
+	if d.Uses, err = v.usesOf(ctx, call); err != nil {
+		return nil, err
+	}
+	c.uses, d.Cost = d.Uses, costOf(d.Uses)
 	if call.Code == a2e.Timeout {
 		c.last = v.lastEvent(call)
 	}
@@ -229,11 +233,11 @@ func barsOf(c *cause) (all []bar) {
 		add("Memory, at most", u.MemoryPeakBytes, bytesOf(b.value), fmt.Sprintf("%s of %s", binary(u.MemoryPeakBytes), b.value))
 	}
 	if b, ok := c.limit("timeout"); ok {
-		add("Time", int64(c.took()), int64(secondsOf(b.value)), fmt.Sprintf("%s of %s", tookText(c.took()), tookText(secondsOf(b.value))))
+		add("Time", int64(c.took()), int64(secondsOf(b.value)), fmt.Sprintf("%s of %s", span(c.took()), span(secondsOf(b.value))))
 	}
 	if b, ok := c.limit("limits.cpu"); ok && c.took() > 0 {
 		most := c.took().Milliseconds() * coresOf(b.value) / 1000
-		add("Processor", u.CPUMS, most, fmt.Sprintf("%s of %s that %s cores could give in that time", msText(u.CPUMS), msText(most), b.value))
+		add("Processor", u.CPUMS, most, fmt.Sprintf("%s of %s (limits.cpu: %s)", span(time.Duration(u.CPUMS)*time.Millisecond), span(time.Duration(most)*time.Millisecond), b.value))
 	}
 	if b, ok := c.limit("limits.pids"); ok {
 		most, _ := numberOf(b.value)
@@ -252,7 +256,7 @@ func factsOf(c *cause) (all []fact) {
 	}
 	_, bounded := c.limit("limits.memory")
 	add("Memory, at most", binary(u.MemoryPeakBytes), u.MemoryPeakBytes > 0 && !bounded)
-	add("Processor time", msText(u.CPUMS), u.CPUMS > 0)
+	add("Processor time", msText(u.CPUMS), u.CPUMS > 0 && !bounded)
 	add("Held back by limits.cpu", msText(u.ThrottledMS), u.ThrottledMS > 0)
 	add("Processes and threads, at most", fmt.Sprint(u.PIDsPeak), u.PIDsPeak > 0 && !bounded)
 	if c.call.Account == nil || c.call.Account.Uses == nil {
@@ -269,3 +273,14 @@ func factsOf(c *cause) (all []fact) {
 }
 
 func msText(n int64) string { return tookText(time.Duration(n) * time.Millisecond) }
+
+// decider says who decided a field of a policy.
+func decider(from string) string {
+	if s := map[string]string{
+		"host": "hotcell itself", "operator": "the operator (hotcell.yaml)", "default": "the default, since nobody says otherwise", "skill": "the skill (skill.yaml)",
+		"call": "the caller (the request)", "limits.memory": "limits.memory, which has room for so much",
+	}[from]; s != "" {
+		return s
+	}
+	return plainText(clip(from, 80))
+}

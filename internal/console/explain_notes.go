@@ -33,7 +33,7 @@ func (c *cause) remarks(answer *a2e.CallResponse) []remark {
 	if c.fail == nil && c.refused() > 0 {
 		all = append(all, remark{
 			fmt.Sprintf("hotcell refused it %s on its way: a host, a model or a tool that it may not use. The skill went on without.", plural(c.refused(), "request", "requests")),
-			refusalHints()[0].change,
+			hints()[0].change,
 		})
 	}
 	return all
@@ -114,6 +114,7 @@ func (c *cause) strained() (all []remark) {
 var (
 	plainName  = regexp.MustCompile(`^[a-z0-9]+(?:[-_][a-z0-9]+)*$`)
 	deniedHost = regexp.MustCompile(`([A-Za-z0-9.\-]{1,200}:[0-9]{1,5}) is not in network\.allow`)
+	plainHost  = regexp.MustCompile(`^[A-Za-z0-9.\-]{1,200}:[0-9]{1,5}$`)
 	wantSecret = regexp.MustCompile(`the secret ([A-Za-z0-9_.\-]{1,64})`)
 )
 
@@ -123,10 +124,10 @@ func (c *cause) fill(e *explanation) {
 	if plainName.MatchString(c.call.Skill) {
 		swap["SKILL"] = c.call.Skill
 	}
-	if m := deniedHost.FindStringSubmatch(c.fail.Message + "\n" + c.text("stderr")); m != nil {
-		swap["api.example.org:443"] = m[1]
+	if host := c.denied(); host != "" {
+		swap["api.example.org:443"] = host
 		for i, s := range e.What {
-			e.What[i] = strings.Replace(s, "Put that host in the place of api.example.org below.", "It was "+m[1]+".", 1)
+			e.What[i] = strings.Replace(s, "Put that host in the place of api.example.org below.", "It was "+host+".", 1)
 		}
 	}
 	if m := wantSecret.FindStringSubmatch(c.fail.Message); m != nil && c.fail.Code == a2e.RuntimeError {
