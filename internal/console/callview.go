@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
@@ -43,6 +44,7 @@ type callView struct {
 	Asked    *control.Request
 	Args     string
 	MayAgain bool
+	Skills   bool // there are pages of skills for who looks
 	NoAgain  string
 }
 
@@ -55,7 +57,7 @@ func (v *visit) callView(ctx context.Context, id string, from int) (*callView, e
 	if err != nil {
 		return nil, err
 	}
-	d := &callView{Call: call, Live: !call.State.Terminal()}
+	d := &callView{Call: call, Live: !call.State.Terminal(), Skills: v.o.Reader != nil && v.who.May(auth.SkillsRead)}
 	most := eventsPage
 	if d.Live {
 		from, most = max(0, call.Events-eventsLive), eventsLive
