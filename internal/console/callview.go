@@ -40,7 +40,6 @@ type callView struct {
 	Events   *eventList
 	Files    *files // nil: they are looked up apart
 	Ran      *control.Ran
-	Cuts     []string
 	Asked    *control.Request
 	Args     string
 	MayAgain bool
@@ -115,7 +114,6 @@ func (d *callView) fill(c *cause, answer *a2e.CallResponse) {
 	}
 	d.Phases = phasesOf(d.Call, d.Total)
 	d.Bars, d.Facts = barsOf(c), factsOf(c)
-	d.Cuts = cuts(d.Ran)
 	if d.Asked != nil && len(d.Asked.Args) > 0 {
 		d.Args, _ = prettyJSON(d.Asked.Args, shownData)
 	}
@@ -275,14 +273,3 @@ func factsOf(c *cause) (all []fact) {
 }
 
 func msText(n int64) string { return tookText(time.Duration(n) * time.Millisecond) }
-
-// decider says who decided a field of a policy.
-func decider(from string) string {
-	if s := map[string]string{
-		"host": "hotcell itself", "operator": "the operator (hotcell.yaml)", "default": "the default, since nobody says otherwise", "skill": "the skill (skill.yaml)",
-		"call": "the caller (the request)", "limits.memory": "limits.memory, which has room for so much",
-	}[from]; s != "" {
-		return s
-	}
-	return plainText(clip(from, 80))
-}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
-	"github.com/hotcell/hotcell/internal/control"
 )
 
 // remark is something about a call that is worth telling beside its end, or without a failure.
@@ -138,18 +137,4 @@ func (c *cause) fill(e *explanation) {
 			e.Change[i].Text = strings.ReplaceAll(e.Change[i].Text, from, to)
 		}
 	}
-}
-
-// cuts puts the cuts of a policy into words.
-func cuts(ran *control.Ran) []string {
-	if ran == nil {
-		return nil
-	}
-	var all []string
-	for _, cut := range ran.Clamps {
-		asker := map[string]string{"skill": "the skill", "call": "the caller"}[cut.Asker]
-		by := map[string]string{"operator": "the operator allows", "host": "hotcell allows", "limits.memory": "limits.memory has room for", "skill": "the skill allows", "default": "the default is"}[cut.By]
-		all = append(all, fmt.Sprintf("%s: %s asked for %s, %s %s.", cut.Field, cmp.Or(asker, cut.Asker), cut.Asked, cmp.Or(by, cut.By+" allows"), cut.Granted))
-	}
-	return all
 }

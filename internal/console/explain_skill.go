@@ -22,7 +22,7 @@ func skillWhys() []why {
 func ownFailure(c *cause) explanation {
 	e := explanation{
 		Title: "The skill ran and reported that it failed.",
-		What:  []string{"hotcell ended nothing: the skill finished by itself, within its limits, with a result that says so. Its own message is below."},
+		What:  []string{"hotcell ended nothing: the skill finished by itself, within its limits, with a result that says so. Its own message is on this page."},
 		Change: []advice{
 			{Do: "Read the skill's message and its events: they say what it could not do. Often an argument of the call is to be changed."},
 			{Do: "If the message is no help, the skill's author can make it say which argument is wrong and what it expected."},
@@ -48,7 +48,7 @@ func exited(c *cause) explanation {
 			fmt.Sprintf("Its program ended by itself with exit code %d; hotcell did not end it. A program ends so when it fails in the middle, for instance with an exception that nobody catches.", code),
 		},
 		Change: []advice{
-			{Do: "Read what it wrote to standard error, below: the last lines usually name the file and the line of the fault. Mend that in the skill."},
+			{Do: "Read the end of its standard error on this page: the last lines usually name the file and the line of the fault. Mend that in the skill."},
 			{Do: "So that callers are told in words, let the skill print a result that says what is wrong, and exit with 0.", File: "a line on the skill's standard output", Text: `{"type":"skill/result","success":false,"error":"..."}`},
 		},
 	}
