@@ -160,6 +160,26 @@ func TestAPersonCanTellWhatToChange(t *testing.T) {
 	}
 }
 
+func TestNotesOfFailures(t *testing.T) {
+	d := ends()
+	for _, id := range []string{"oom", "timeout", "egress", "crash"} {
+		c, _ := d.find(id, control.Whose{})
+		c.Notes = map[string]any{"oom_child": true, "signal": 9}
+		d.answers[id].Data.Data = json.RawMessage("null")
+	}
+	b := open(t, shown(d))
+	for id, want := range map[string]bool{"oom": false, "timeout": true, "egress": true, "crash": false} {
+		text := wordsOf(t, b.get("/console/calls/"+id).Body.String())
+		if got := strings.Contains(text, "That may be why it failed."); got != want || strings.Contains(text, "The result stands") || strings.Contains(text, " Result ") {
+			t.Errorf("%s: %v, %s", id, got, text)
+		}
+	}
+	tail, more := tailOf(strings.Repeat("line\n", 30), 12)
+	if strings.Count(tail, "line") != 12 || !more {
+		t.Errorf("%q %v", tail, more)
+	}
+}
+
 func TestPagesOfEvents(t *testing.T) {
 	b := open(t, shown(ends()))
 	first := b.get("/console/calls/flood").Body.String()

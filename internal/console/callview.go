@@ -2,8 +2,10 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -22,6 +24,8 @@ type callView struct {
 	Why      *explanation
 	Message  string // the error's own
 	Stderr   string
+	Tail     string // its last lines
+	Longer   bool   // there are more of them
 	Skill    string // the skill's own code
 	Code     string
 	Reason   string
@@ -133,7 +137,7 @@ func (d *callView) answer(c *cause, answer *a2e.CallResponse) {
 		if r := answer.Data; r != nil {
 			d.Answered = true
 			d.Summary, _ = r.Summary.(string)
-			if r.Data != nil {
+			if raw, isRaw := r.Data.(json.RawMessage); r.Data != nil && !(isRaw && string(raw) == "null") {
 				d.Data, d.Clipped = prettyJSON(r.Data, shownData)
 			}
 		}
@@ -142,8 +146,19 @@ func (d *callView) answer(c *cause, answer *a2e.CallResponse) {
 		return
 	}
 	d.Why = explain(c)
-	d.Message, d.Stderr, d.Skill = clip(c.fail.Message, shownText), clip(c.text("stderr"), 2*shownText), clip(c.text("skill_code"), 128)
+	d.Message, d.Skill = clip(c.fail.Message, shownText), clip(c.text("skill_code"), 128)
+	d.Stderr = clip(c.text("stderr"), 4*shownText)
+	d.Tail, d.Longer = tailOf(d.Stderr, 12)
 	d.Code, d.Reason, d.Retry = string(c.fail.Code), c.fail.Reason(), c.fail.Retryable
+}
+
+// tailOf returns the last lines of a text, and whether there are more.
+func tailOf(s string, lines int) (tail string, more bool) {
+	all := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	if len(all) <= lines {
+		return s, false
+	}
+	return strings.Join(all[len(all)-lines:], "\n"), true
 }
 
 // repeatable says whether the call can be run again, or why not.

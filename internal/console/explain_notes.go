@@ -45,8 +45,11 @@ func known(value string) string {
 	return ": " + value
 }
 
-// noted puts the notes of a call into words.
+// noted puts the notes of a call into words. Of a call that failed most of them are in the reason already.
 func (c *cause) noted() (all []remark) {
+	if c.fail != nil {
+		return c.starved()
+	}
 	for _, key := range slices.Sorted(maps.Keys(c.call.Notes)) {
 		n, _ := wholeNumber(c.call.Notes[key])
 		switch key {
@@ -59,9 +62,6 @@ func (c *cause) noted() (all []remark) {
 		case "oom_pressure":
 			all = append(all, remark{"One of its processes was killed because the host ran out of memory. The result stands.", nil})
 		case "exit_code":
-			if c.fail != nil {
-				continue
-			}
 			all = append(all, remark{fmt.Sprintf("Its program gave a result and ended with exit code %d afterwards. The result stands; the program may have failed while it tidied up.", n), nil})
 		case "signal":
 			all = append(all, remark{fmt.Sprintf("Its program gave a result and was ended by signal %d afterwards. The result stands.", n), nil})
@@ -81,6 +81,22 @@ func (c *cause) noted() (all []remark) {
 		}
 	}
 	return all
+}
+
+// starved tells of a process that was killed for its memory in a call that failed in another way.
+func (c *cause) starved() []remark {
+	b, _ := c.limit("limits.memory")
+	own := c.fail.Code == a2e.Timeout || c.fail.Code == a2e.SkillError
+	switch {
+	case own && (c.call.Notes["oom_child"] == true || c.fail.Detail["oom_child"] == true):
+		return []remark{{
+			fmt.Sprintf("One of its processes was killed because the cell reached its memory limit (limits.memory%s). That may be why it failed.", known(b.value)),
+			b.raise("limits.memory", bytesText(roomy(2*max(bytesOf(b.value), 128*mib), mostMemory))),
+		}}
+	case own && (c.call.Notes["oom_pressure"] == true || c.fail.Detail["oom_pressure"] == true):
+		return []remark{{"One of its processes was killed because the host ran out of memory. That may be why it failed.", nil}}
+	}
+	return nil
 }
 
 // strained tells where it was near a limit.
