@@ -58,7 +58,7 @@ func useOf(r control.AuditRow) (u use, ok bool) {
 	if dec.Decode(&data) != nil {
 		return u, false
 	}
-	d := entry(data)
+	d := useEntry(data)
 	switch r.Kind {
 	case "egress.connect":
 		u.host(d)
@@ -75,17 +75,17 @@ func useOf(r control.AuditRow) (u use, ok bool) {
 	return u, true
 }
 
-// entry is what the audit says of one use.
-type entry map[string]any
+// useEntry is what the audit says of one use.
+type useEntry map[string]any
 
-func (e entry) text(key string) string { s, _ := e[key].(string); return clip(s, 300) }
-func (e entry) number(key string) int64 {
+func (e useEntry) text(key string) string { s, _ := e[key].(string); return clip(s, 300) }
+func (e useEntry) number(key string) int64 {
 	n, _ := wholeNumber(e[key])
 	return n
 }
-func (e entry) took() string { return msText(e.number("ms")) }
+func (e useEntry) took() string { return msText(e.number("ms")) }
 
-func (u *use) host(e entry) {
+func (u *use) host(e useEntry) {
 	u.Kind, u.What = "host", fmt.Sprintf("%s:%d", e.text("host"), e.number("port"))
 	u.verdict(e.text("verdict") == "refused", e.text("verdict") == "failed", e.text("reason"))
 	if u.Outcome == "" {
@@ -93,7 +93,7 @@ func (u *use) host(e entry) {
 	}
 }
 
-func (u *use) model(e entry) {
+func (u *use) model(e useEntry) {
 	u.Kind, u.What = "model", strings.Trim(e.text("provider")+" / "+e.text("model"), " /")
 	u.verdict(e.text("reason") != "", e.number("status") >= 400, e.text("reason"))
 	if u.Outcome == "" {
