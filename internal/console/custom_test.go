@@ -56,7 +56,7 @@ func TestCustomPage(t *testing.T) {
 	s.write(t, "alice", 0, evilDraft("evil"))
 	b := s.as(t, "alice")
 	page := pageOf(t, b.get("/console/custom/evil"), 200)
-	has(t, page, "Last edited by an agent of alice", "Edit", "Delete…", "read_url", "none has it on a list", "<script>alert(1)</script>")
+	has(t, page, "Last edited by an agent of alice", "Edit", "Delete…", "read_url", "no list names it", "<script>alert(1)</script>")
 	lacks(t, page, "Last change")
 	has(t, pageOf(t, b.get("/console/custom/evil/files/references/%3Cimg%20src=x%20onerror=alert(1)%3E.md"), 200), "<script>", "Download")
 	if w := b.get("/console/custom/evil/files/SKILL.md?download=1"); w.Header().Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(w.Body.String(), "---\n") {
