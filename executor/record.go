@@ -33,6 +33,8 @@ type call struct {
 	ran      ran
 	accepted time.Time
 	spans    spans
+	course   course
+	asking   bool            // what it was asked is being kept, or shall not be
 	listener context.Context // ends when nobody listens to events any more, and not when the call is cancelled
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed once answer stands
@@ -51,7 +53,9 @@ type call struct {
 	kept    int               // bytes of events
 	dropped int
 	answer  json.RawMessage
-	again   bool // the answer says nothing about the request itself, so the same request may be made again
+	asked   *control.Request    // what is kept of the request; once the call has ended that is in the journal, unless it is short
+	policy  *policies.Effective // until the call ends
+	again   bool                // the answer says nothing about the request itself, so the same request may be made again
 }
 
 // to moves the call to its next state. A step that the table does not know is a bug of this package's, and is refused.
@@ -116,7 +120,10 @@ func eventOf(b json.RawMessage) (a2e.Event, bool) {
 // end sets the answer and wakes whoever waits for it.
 func (c *call) end(answer json.RawMessage, again bool) {
 	c.mu.Lock()
-	c.answer, c.again = answer, again
+	c.answer, c.again, c.policy = answer, again, nil
+	if c.asked != nil && len(c.asked.Args) > shortArgs {
+		c.asked = nil
+	}
 	c.mu.Unlock()
 	c.cancel(nil)
 	close(c.done)
@@ -152,7 +159,14 @@ func (c *call) size() int64 {
 	return int64(len(c.answer)+c.kept) + 1024
 }
 
-// now is the call as it stands.
+// shown is now with the phases.
+func (c *call) shown() control.Call {
+	view := c.now()
+	view.Phases = c.course.phases(c.accepted, view.Ended)
+	return view
+}
+
+// now is the call as it stands, without its phases.
 func (c *call) now() control.Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,9 +176,9 @@ func (c *call) now() control.Call {
 // snapshot returns the call as it stands and its answer, nil before its end.
 func (c *call) snapshot() (control.Call, *a2e.CallResponse) {
 	c.mu.Lock()
-	view, raw := c.view, c.answer
+	raw := c.answer
 	c.mu.Unlock()
-	return view, answerOf(raw)
+	return c.shown(), answerOf(raw)
 }
 
 // await waits for the answer of a call that another request started. It is nil when that answer is not worth repeating.

@@ -228,7 +228,7 @@ func dependencies() []dependency {
 		{"go.opentelemetry.io/otel", []string{"internal/telemetry"}, "others tell of spans through a small interface"},
 		{"go.opentelemetry.io/proto/otlp", []string{"internal/testutil/collector"}, "tests are collectors"},
 		{"google.golang.org/protobuf", []string{"internal/testutil/collector"}, "tests are collectors"},
-		{"golang.org/x/net", []string{"policies", "internal/console"}, "names of hosts are brought into one form in one place; tests read pages as browsers do"},
+		{"golang.org/x/net", []string{"policies", "internal/console", "internal/console/chart"}, "names of hosts are brought into one form in one place; tests read pages as browsers do"},
 		{"github.com/yuin/goldmark", []string{"internal/console"}, "instructions are drawn on one page"},
 		{"github.com/microcosm-cc/bluemonday", []string{"internal/console"}, "what is drawn of instructions is held to a few elements"},
 		{"github.com/aymanbagabas/go-udiff", []string{"internal/console"}, "what a change of a custom skill changes is shown line by line"},

@@ -55,10 +55,14 @@ type Console struct {
 	mux      *http.ServeMux
 	drawn    *drawings
 	sessions *sessions
-	key      []byte       // of the marks against forged requests
-	requests *auth.Shares // a place for each request that is served
-	streams  *auth.Shares // and for each live page
-	starts   *starts      // calls that pages started
+	key      []byte        // of the marks against forged requests
+	requests *auth.Shares  // a place for each request that is served
+	streams  *auth.Shares  // and for each live page
+	starts   *starts       // calls that pages started
+	pulls    pulls         // of images
+	exams    exams         // of this host
+	desk     chan struct{} // holds one while images are asked about or pruned
+	verify   chan struct{} // holds one while the audit is verified
 	closing  chan struct{}
 }
 
@@ -78,6 +82,7 @@ func New(o Options) (*Console, error) {
 		o: o, mux: http.NewServeMux(), drawn: drawn, sessions: newSessions(), key: make([]byte, 32),
 		requests: auth.NewShares(maxRequests, maxRequests/2), streams: auth.NewShares(maxStreams, maxStreams/2),
 		starts: newStarts(), closing: make(chan struct{}),
+		desk: make(chan struct{}, 1), verify: make(chan struct{}, 1),
 	}
 	_, _ = rand.Read(c.key) // never fails
 	for _, p := range c.pages() {
@@ -131,7 +136,17 @@ type page struct {
 // pages are all routes. Each area of the console has its own.
 func (c *Console) pages() []page {
 	return slices.Concat(
-		c.loginPages(), c.overviewPages(),
-		c.skillPages(), c.customPages(),
+		c.loginPages(),
+		c.overviewPages(),
+		c.agentPages(),
+		c.approvalPages(),
+		c.policyPages(),
+		c.imagePages(),
+		c.auditPages(),
+		c.doctorPages(),
+		c.callsPages(),
+		c.callPages(),
+		c.skillPages(),
+		c.customPages(),
 	)
 }

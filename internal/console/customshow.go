@@ -49,7 +49,7 @@ func (v *visit) custom() error {
 	d.Instructions, d.Plain = drawn(s.Body)
 	for _, f := range s.Files {
 		look := customPath(s.Name, own.ID, append([]string{"files"}, strings.Split(f.Path, "/")...)...)
-		d.Rows = append(d.Rows, fileRow{File: f, Look: look, Save: withQuery(look, "download", "1")})
+		d.Rows = append(d.Rows, fileRow{File: f, Look: look, Save: withParam(look, "download", "1")})
 	}
 	if d.Allowed, err = v.o.Custom.Allowlist(v.ctx(), v.caller(), own.ID, s.Name); err != nil {
 		return err
@@ -71,16 +71,16 @@ func (v *visit) customFile() error {
 		return v.attach(file[strings.LastIndex(file, "/")+1:], b)
 	}
 	link := customPath(name, own.ID, append([]string{"files"}, strings.Split(file, "/")...)...)
-	d := fileView{
+	d := skillFileView{
 		Area: "Custom skills", Top: withOwner(Base+"/custom", own.ID), Skill: name, Back: customPath(name, own.ID), Name: file, Bytes: int64(len(b)),
-		Download: withQuery(link, "download", "1"),
+		Download: withParam(link, "download", "1"),
 	}
 	d.fill(b)
-	return v.render("file", file+" of "+name, d)
+	return v.render("skillfile", file+" of "+name, d)
 }
 
 // fill puts in what a file says, if that is text.
-func (d *fileView) fill(b []byte) {
+func (d *skillFileView) fill(b []byte) {
 	if d.Binary = !utf8.Valid(b) || strings.ContainsRune(string(b), 0); !d.Binary {
 		d.Text = string(b)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/hotcell/hotcell/internal/catalog"
 )
 
-// fileView is the page of one file of a skill.
-type fileView struct {
+// skillFileView is the page of one file of a skill.
+type skillFileView struct {
 	Area, Top             string // the list that it is below
 	Skill, Back, Download string
 	Name                  string
@@ -34,11 +34,11 @@ func (v *visit) skillFile() error {
 	}
 	back := skillPath(name, v.owner())
 	link := skillPath(name, v.owner(), append([]string{"files"}, strings.Split(file, "/")...)...)
-	d := fileView{
-		Area: "Skills", Top: Base + "/skills", Skill: name, Back: back, Name: file, Bytes: int64(len(b)), Download: withQuery(link, "download", "1"),
+	d := skillFileView{
+		Area: "Skills", Top: Base + "/skills", Skill: name, Back: back, Name: file, Bytes: int64(len(b)), Download: withParam(link, "download", "1"),
 	}
 	d.fill(b)
-	return v.render("file", file+" of "+name, d)
+	return v.render("skillfile", file+" of "+name, d)
 }
 
 // attach gives bytes that a browser saves and never shows.
@@ -55,8 +55,8 @@ func (v *visit) attach(name string, b []byte) error {
 	return nil
 }
 
-// withQuery adds a parameter to an address of the console.
-func withQuery(address, name, value string) string {
+// withParam adds a parameter to an address of the console.
+func withParam(address, name, value string) string {
 	if strings.Contains(address, "?") {
 		return address + "&" + name + "=" + value
 	}

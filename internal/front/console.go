@@ -27,8 +27,11 @@ func (d pagesDoor) mounts() []rest.Mount {
 	if d.console == nil {
 		return nil
 	}
-	return []rest.Mount{{Patterns: console.Patterns(), Content: console.Content(), MaxBody: console.MaxBody, Pages: true, Handler: d.console}}
+	return []rest.Mount{{Patterns: console.Patterns(), Content: console.Content(), MaxBody: console.MaxBody, Pages: true, Home: console.Base + "/", Handler: d.console}}
 }
+
+// Console reports whether there is a web console.
+func (w *Web) Console() bool { return w.pages.console != nil }
 
 // serve ends the live pages when ctx ends.
 func (d pagesDoor) serve(ctx context.Context) error {
