@@ -149,7 +149,7 @@ func valueOf(fields []string, name string) (value string) {
 func TestSavingChangesNothingByItself(t *testing.T) {
 	s := newShelf(t)
 	d := catalog.Draft{
-		Name: ptr("odd"), Description: ptr("Two\nlines: and <more>."), License: ptr("MIT"), Body: ptr("\n\nfirst\r\nsecond\rthird\n\x00\t end"), AllowedTools: ptr("read_url  write"),
+		Name: ptr("odd"), Description: ptr("Two\nlines: and <more>."), License: ptr("MIT,\nor not"), Body: ptr("\n\nfirst\r\nsecond\rthird\n\x00\t end"), AllowedTools: ptr("read_url  write\nbash"),
 		Metadata: &map[string]string{"a": "b: c", "m": "two\nlines"}, Files: &map[string]string{"crlf.txt": "a\r\nb\r\n", "lead.txt": "\n\nx", "empty.txt": "", "none.txt": "no end"},
 	}
 	made := s.write(t, "alice", 0, d)
