@@ -129,13 +129,16 @@ func countText(n int) string {
 	return s
 }
 
-// jsonText is a value as indented JSON.
+// jsonText is a value as indented JSON. Templates escape it, so it does not.
 func jsonText(v any) string {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
+	var b strings.Builder
+	to := json.NewEncoder(&b)
+	to.SetEscapeHTML(false)
+	to.SetIndent("", "  ")
+	if to.Encode(v) != nil {
 		return "it has no JSON form"
 	}
-	return string(b)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // short is the beginning of a digest or an id.
