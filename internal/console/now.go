@@ -128,7 +128,7 @@ func (v *visit) curl(skill, args string) string {
 		scheme = "https"
 	}
 	token := ""
-	if v.o.Auth != nil {
+	if v.signed || v.who.Principal != "" {
 		token = ` -H "Authorization: Bearer $HOTCELL_TOKEN"`
 	}
 	return fmt.Sprintf("curl -s %s://%s/v1/calls%s -H 'Content-Type: application/json' \\\n  -d '{\"name\":%q,\"arguments\":{%s}}'", scheme, host, token, skill, args)
