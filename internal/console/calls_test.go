@@ -134,8 +134,8 @@ func TestFilterAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(textOf(t, page), "["+got.String()+"] Update by itself") && !strings.Contains(textOf(t, page), "Not updated by itself") {
-			t.Errorf("%s: %s", query, textOf(t, page))
+		if !strings.Contains(pageText(t, page), "["+got.String()+"] Update by itself") && !strings.Contains(pageText(t, page), "Not updated by itself") {
+			t.Errorf("%s: %s", query, pageText(t, page))
 		}
 	}
 }

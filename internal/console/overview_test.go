@@ -111,8 +111,8 @@ func newClerk() *clerk {
 	}}
 }
 
-// textOf is what a page says, and its links.
-func textOf(t *testing.T, page string) string {
+// pageText is what a page says, and its links.
+func pageText(t *testing.T, page string) string {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -137,7 +137,7 @@ func textOf(t *testing.T, page string) string {
 
 func tells(t *testing.T, page string, want ...string) {
 	t.Helper()
-	text := textOf(t, page)
+	text := pageText(t, page)
 	for _, w := range want {
 		if !strings.Contains(text, w) {
 			t.Errorf("%q is not on the page:\n%s", w, text)

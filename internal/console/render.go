@@ -76,7 +76,24 @@ type entry struct {
 }
 
 // notices are what a page says after something was done. Addresses name them by their keys.
-var notices = map[string]string{}
+var notices = map[string]string{
+	"agent-created": "The agent is there. Switch on what it may use.",
+	"agent-deleted": "The agent is deleted.",
+	"agent-saved":   "Saved.",
+	"approved":      "Approved, and done.",
+	"denied":        "Denied. The agent is told so when it asks.",
+	"image-pinned":  "The image is pinned. Calls get this content from now on.",
+	"image-removed": "The pin is gone. The next call pins the tag anew.",
+	"pull-started":  "The pull has begun. It goes on if you leave this page.",
+	"pull-running":  "This image is being pulled already.",
+	"pruned":        "Done. Below is what became of each image.",
+	"cancelling":    "The call is being cancelled.",
+	"again":         "The call was started again; this is the new one.",
+	"made":          "The skill is made. It can be called from now on.",
+	"saved":         "Saved. Calls that follow use it.",
+	"restored":      "Restored. What it was a moment ago is kept: restoring once more brings it back.",
+	"rolled-back":   "The earlier version is the current one now. Calls that follow use it.",
+}
 
 // render shows a page: web/pages/NAME.html with data as .Data.
 func (v *visit) render(name, title string, data any) error {
@@ -160,7 +177,7 @@ func (c *Console) areas() []area {
 		{"Skills", Base + "/skills", auth.SkillsRead, c.o.Reader != nil},
 		{"Custom skills", Base + "/custom", auth.SkillsRead, c.o.Custom != nil},
 		{"Agents", Base + "/agents", auth.SkillsRead, c.o.Agents != nil},
-		{"Approvals", Base + "/approvals", auth.SkillsWrite, c.o.Approvals != nil},
+		{"Approvals", Base + "/approvals", auth.SkillsRead, c.o.Approvals != nil},
 		{"Policies", Base + "/policies", auth.Admin, c.o.Explain != nil},
 		{"Images", Base + "/images", auth.Admin, c.o.Images != nil},
 		{"Audit", Base + "/audit", auth.Admin, c.o.Audit != nil},

@@ -17,7 +17,7 @@ func pagesOverHTTP(o Options) (pagesDoor, error) {
 	}
 	c, err := console.New(console.Options{
 		Control: o.Supervisor, Book: o.Book, Pulse: o.Pulse, Handler: o.Supervisor, Auth: o.Auth,
-		Reader: o.Reader, Custom: o.Custom, Agents: o.Agents, Approvals: o.Approvals, Audit: o.Audit,
+		Reader: o.Reader, Custom: o.Custom, Installer: o.Installer, Agents: o.Agents, Approvals: o.Approvals, Audit: o.Audit,
 		Explain: o.Explain, Images: o.Images, Doctor: o.Doctor, Version: o.Version, Log: o.Log,
 	})
 	return pagesDoor{c}, err
@@ -29,6 +29,9 @@ func (d pagesDoor) mounts() []rest.Mount {
 	}
 	return []rest.Mount{{Patterns: console.Patterns(), Content: console.Content(), MaxBody: console.MaxBody, Pages: true, Home: console.Base + "/", Handler: d.console}}
 }
+
+// Console reports whether there is a web console.
+func (w *Web) Console() bool { return w.pages.console != nil }
 
 // serve ends the live pages when ctx ends.
 func (d pagesDoor) serve(ctx context.Context) error {

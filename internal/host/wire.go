@@ -107,6 +107,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 		Catalog: cat,
 		Skills:  lib, Watch: watching(cfg, lib, p, log), Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
 		Auth: Authenticator(cfg, p.journal), Installer: AuditedInstaller{installer, p.journal}, Audit: p.journal,
+		Explain: explainer{cfg, lib, log}, Images: imageDesk{cfg, p.images, p.journal},
 		Canary: newCanary(time.Duration(cfg.Readiness.Canary), song(cfg, o, p), counted, log),
 		Close:  func() error { return end(context.WithoutCancel(ctx)) },
 		Probe: func(ctx context.Context) error {
