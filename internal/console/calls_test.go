@@ -73,6 +73,10 @@ func TestCallsAreListed(t *testing.T) {
 	if !strings.Contains(page, `<option value="timeout" selected>`) || !strings.Contains(page, `value="skill-of-F2"`) {
 		t.Error("the form does not say what is listed")
 	}
+	page = b.get("/console/calls?since=2026-01-31T12:00:30%2B01:00&until=2026-01-31T13:00").Body.String()
+	if !strings.Contains(page, `value="2026-01-31T11:00:30"`) || !strings.Contains(page, `value="2026-01-31T13:00"`) {
+		t.Error("the form does not say from when until when")
+	}
 	tells(t, b.get("/console/calls?skill=none").Body.String(), "No call matches. [/console/calls] Show all calls")
 	tells(t, b.get("/console/calls?since=2026-01-31T12:00&until=2026-01-31T13:00").Body.String(), "Not updated by itself: it has an end in time.")
 }

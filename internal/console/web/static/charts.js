@@ -67,7 +67,7 @@
   document.addEventListener('htmx:sseError', function () { alive(false) })
 
   // Fields of times are the reader's own; the address has UTC.
-  function fieldOf(at) { return at.getFullYear() + '-' + two(at.getMonth() + 1) + '-' + two(at.getDate()) + 'T' + two(at.getHours()) + ':' + two(at.getMinutes()) }
+  function fieldOf(at) { return at.getFullYear() + '-' + two(at.getMonth() + 1) + '-' + two(at.getDate()) + 'T' + two(at.getHours()) + ':' + two(at.getMinutes()) + (at.getSeconds() ? ':' + two(at.getSeconds()) : '') }
   function localFields() {
     document.querySelectorAll('input[data-utc]').forEach(function (el) {
       var label = document.querySelector('[data-zone-of="' + el.id + '"]'), at = new Date(el.value + 'Z')
@@ -84,7 +84,7 @@
       var sent = document.createElement('input')
       sent.type = 'hidden'
       sent.name = el.name
-      sent.value = at.toISOString().slice(0, 16) + ':00Z'
+      sent.value = at.toISOString().slice(0, 19) + 'Z'
       form.appendChild(sent)
       el.disabled = true
     })
