@@ -62,19 +62,7 @@ func hotcell() plan {
 			"integration/bench":       {"integration/rig", "executor/embed"},
 		},
 		only: map[string][]string{
-			"executor/embed": floorProgram,
-	}
-	for _, name := range programs() {
-		all[name] = floorProgram
-	}
-	maps.Copy(all, doors())
-	return all
-}
-
-// doors are what the world speaks to.
-func doors() map[string]int {
-	return map[string]int{
-		"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
+			"internal/a2ehost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/rest":    {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/a2ahost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
 			"internal/mcphost": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog"},
@@ -154,13 +142,25 @@ func floors() map[string]int {
 
 		"internal/host": floorWiring,
 
+		"executor/embed": floorProgram,
+	}
+	for _, name := range programs() {
+		all[name] = floorProgram
+	}
+	maps.Copy(all, doors())
+	return all
+}
+
+// doors are what the world speaks to.
+func doors() map[string]int {
+	return map[string]int{
 		"internal/a2ehost":       floorDoor,
 		"internal/rest":          floorDoor,
 		"internal/mcphost":       floorDoor,
 		"internal/a2ahost":       floorDoor,
+		"internal/front":         floorDoor, // above the others, which it puts on one listener
 		"internal/console":       floorDoor,
 		"internal/console/chart": floorWords,
-		"internal/front":         floorDoor, // above the others, which it puts on one listener
 	}
 }
 
@@ -172,6 +172,7 @@ func programs() []string {
 		"cmd/hotcell-runner",
 		"integration",
 		"integration/bench",
+		"integration/console",
 		"integration/daemonjson",
 		"integration/doors",
 		"integration/faults",
@@ -238,6 +239,8 @@ func dependencies() []dependency {
 		{"github.com/go-jose/go-jose/v4", nil, "it signs tokens in tests; what checks them is go-oidc's"},
 		{"filippo.io/age", []string{"internal/vault"}, "one package encrypts what is kept"},
 		{"github.com/google/go-cmp", nil, "it compares in tests and panics by design"},
+		{"github.com/chromedp/chromedp", nil, "tests of the console drive a browser"},
+		{"github.com/chromedp/cdproto", nil, "the browser's protocol, of the same makers"},
 		{"go.uber.org/goleak", nil, "it looks for leaks after tests"},
 		{"pgregory.net/rapid", nil, "it generates inputs for tests"},
 	}
