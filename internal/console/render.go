@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/auth"
@@ -23,6 +25,8 @@ type drawings struct {
 	pages map[string]*template.Template
 	files map[string]asset // by name
 	mark  string           // of the assets: changes when one of them does
+
+	Styles, Scripts []string // what every page loads, in order
 }
 
 // draw reads the templates. A file of web/pages defines "content" and may define parts of its own; those of web/parts are
@@ -61,6 +65,7 @@ type frame struct {
 	Mark   string
 	Version,
 	Path string
+	Load *drawings
 	Data any // the page's own
 }
 
@@ -81,7 +86,7 @@ func (v *visit) render(name, title string, data any) error {
 func (v *visit) renderAs(status int, name, title string, data any) error {
 	f := frame{
 		Title: title, Menu: v.menu(), Signed: v.signed, CSRF: v.mark, Notice: notices[v.query("done", 40)], Mark: v.drawn.mark,
-		Version: v.o.Version, Path: v.r.URL.Path, Data: data,
+		Version: v.o.Version, Path: v.r.URL.Path, Load: v.drawn, Data: data,
 	}
 	if v.known && v.who.Principal != "" {
 		f.Who = v.who.Principal
@@ -189,7 +194,20 @@ func (d *drawings) assets() error {
 		sum.Write(b)
 	}
 	d.mark = hex.EncodeToString(sum.Sum(nil)[:6])
+	d.Styles = d.loaded(".css", "console.css")
+	d.Scripts = d.loaded(".js", "htmx.min.js", "sse.min.js", "console.js")
 	return nil
+}
+
+// loaded lists the assets of a kind: first those that others build on, then the areas' own. theme.js has its own place.
+func (d *drawings) loaded(kind string, first ...string) []string {
+	all := first
+	for _, name := range slices.Sorted(maps.Keys(d.files)) {
+		if path.Ext(name) == kind && name != "theme.js" && !slices.Contains(first, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // static serves the assets. Their addresses change with them, so a browser may keep them.
