@@ -25,7 +25,7 @@ func (s *Supervisor) list(ctx context.Context, whose control.Whose, limit int) (
 	}
 	calls, here := []control.Call{}, map[string]bool{}
 	for _, c := range s.calls.newest(limit, whose) {
-		view := c.now()
+		view := c.shown()
 		calls, here[c.id] = append(calls, view), true
 	}
 	for _, v := range kept {

@@ -13,6 +13,7 @@ type Journal interface {
 	Ledger
 	Diary
 	Archive
+	Index
 	// Trim removes what has been kept long enough. Whoever owns the supervisor runs it at boot and now and then.
 	Trim(ctx context.Context) error
 }
@@ -47,6 +48,14 @@ type Archive interface {
 	InFlight(ctx context.Context) ([]control.Record, error)
 }
 
+// Index is the part of a [Journal] that is searched and counted.
+type Index interface {
+	// Search returns the calls that are meant, the newest first by their [control.Place]: up to one more than a page has.
+	Search(ctx context.Context, whose control.Whose, q control.CallQuery) ([]control.Call, error)
+	// Stats returns numbers of the calls that have ended.
+	Stats(ctx context.Context, whose control.Whose, q control.StatsQuery) (*control.Stats, error)
+}
+
 // Forgetful is the journal of who has none: calls are known as long as this process lives.
 var Forgetful Journal = forgetful{}
 
@@ -66,4 +75,10 @@ func (forgetful) Events(context.Context, string, int) ([]json.RawMessage, error)
 	return nil, nil
 }
 func (forgetful) InFlight(context.Context) ([]control.Record, error) { return nil, nil }
-func (forgetful) Trim(context.Context) error                         { return nil }
+func (forgetful) Search(context.Context, control.Whose, control.CallQuery) ([]control.Call, error) {
+	return nil, nil
+}
+func (forgetful) Stats(_ context.Context, _ control.Whose, q control.StatsQuery) (*control.Stats, error) {
+	return q.Empty(), nil
+}
+func (forgetful) Trim(context.Context) error { return nil }

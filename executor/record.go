@@ -33,6 +33,7 @@ type call struct {
 	ran      ran
 	accepted time.Time
 	spans    spans
+	course   course
 	listener context.Context // ends when nobody listens to events any more, and not when the call is cancelled
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed once answer stands
@@ -152,7 +153,14 @@ func (c *call) size() int64 {
 	return int64(len(c.answer)+c.kept) + 1024
 }
 
-// now is the call as it stands.
+// shown is now with the phases.
+func (c *call) shown() control.Call {
+	view := c.now()
+	view.Phases = c.course.phases(c.accepted, view.Ended)
+	return view
+}
+
+// now is the call as it stands, without its phases.
 func (c *call) now() control.Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,9 +170,9 @@ func (c *call) now() control.Call {
 // snapshot returns the call as it stands and its answer, nil before its end.
 func (c *call) snapshot() (control.Call, *a2e.CallResponse) {
 	c.mu.Lock()
-	view, raw := c.view, c.answer
+	raw := c.answer
 	c.mu.Unlock()
-	return view, answerOf(raw)
+	return c.shown(), answerOf(raw)
 }
 
 // await waits for the answer of a call that another request started. It is nil when that answer is not worth repeating.

@@ -86,6 +86,7 @@ func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record
 	mine := c.record(s.cfg.Instance)
 	mine.Account = s.account(c, &c.ran)
 	settle(&mine, raw, answer.Error)
+	mine.Phases = c.course.phases(c.accepted, mine.Ended)
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
 	stands, err := s.journal.End(ctx, mine)

@@ -41,6 +41,7 @@ func callerTrace(ctx context.Context, req *a2e.CallRequest) a2e.Trace {
 
 // begin begins the span of a call: within what a skill does where a skill calls, else where the caller says.
 func (s *Supervisor) begin(ctx context.Context, c *call) {
+	c.course.enter(spanPlan, c.accepted)
 	if s.cfg.Tracer == nil {
 		return
 	}
@@ -58,11 +59,12 @@ func (s *Supervisor) begin(ctx context.Context, c *call) {
 	span.Text("hotcell.principal", c.who.Principal)
 	span.Text("hotcell.agent", c.who.Agent)
 	span.Text("hotcell.door", c.who.Door)
-	c.phase(spanPlan, c.accepted)
+	c.spans.phase = span.Begin(spanPlan, c.accepted)
 }
 
 // phase ends the phase that the call is in, and begins the next.
 func (c *call) phase(name string, at time.Time) {
+	c.course.enter(name, at)
 	if !c.spans.call.On() {
 		return
 	}
@@ -71,11 +73,7 @@ func (c *call) phase(name string, at time.Time) {
 }
 
 // next is phase for one that begins now.
-func (c *call) next(name string) {
-	if c.spans.call.On() {
-		c.phase(name, time.Now())
-	}
-}
+func (c *call) next(name string) { c.phase(name, time.Now()) }
 
 // endSpans ends what is open; answer is nil for a call that was not taken in.
 func (c *call) endSpans(answer *a2e.CallResponse) {

@@ -54,7 +54,10 @@ func (s *Store) End(ctx context.Context, r control.Record) (control.Record, erro
 		if n, err := done.RowsAffected(); err != nil {
 			return err
 		} else if n > 0 {
-			return s.enterEnd(tx, r)
+			if err := s.enterEnd(tx, r); err != nil {
+				return err
+			}
+			return s.index(tx, &r)
 		}
 		stands, err = scan(tx.Stmt(s.stmts.stands).QueryRow(r.ID))
 		return err

@@ -14,7 +14,7 @@ import (
 var migrations embed.FS
 
 // latest is the version of the newest migration, which each leaves in user_version.
-const latest = 6
+const latest = 7
 
 // migrate brings the file to the latest version. A file that has it costs one look.
 func migrate(ctx context.Context, db *sql.DB) error {

@@ -11,9 +11,9 @@ const columns = "view, digest, instance, again, answer"
 
 // statements are what the writer does for each call.
 type statements struct {
-	earlier, accept, end, stands, note, say, audit *sql.Stmt
-	used, head, chain, move, mark                  *sql.Stmt
-	all                                            []*sql.Stmt
+	earlier, accept, end, file, stands, note, say, audit *sql.Stmt
+	used, head, chain, move, mark                        *sql.Stmt
+	all                                                  []*sql.Stmt
 }
 
 func (st *statements) prepare(ctx context.Context, db *sql.DB) error {
@@ -25,6 +25,8 @@ func (st *statements) prepare(ctx context.Context, db *sql.DB) error {
 		{&st.accept, `INSERT INTO calls (id, req_id, principal, agent, digest, instance, accepted, view) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`},
 		{&st.end, `INSERT INTO calls (id, req_id, principal, agent, digest, instance, accepted, view, ended, again, answer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET view = excluded.view, ended = excluded.ended, again = excluded.again, answer = excluded.answer WHERE ended = 0`},
+		{&st.file, `INSERT OR REPLACE INTO ended (accepted, id, ended, principal, agent, skill, door, verdict, seq)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT n FROM chain_marks WHERE name = 'head'))`},
 		{&st.stands, `SELECT ` + columns + ` FROM calls WHERE id = ?`},
 		{&st.note, `UPDATE calls SET view = ? WHERE id = ? AND ended = 0`},
 		{&st.say, `INSERT OR IGNORE INTO events (call, first, last, artifact, at, data) SELECT n, ?, ?, ?, ?, ? FROM calls WHERE id = ?`},

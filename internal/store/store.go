@@ -67,6 +67,7 @@ type Store struct {
 	stmts statements
 	queue *queue
 	loop  sync.WaitGroup
+	meter meter
 
 	// What the writer has not told the log yet.
 	lost     int // events
@@ -157,7 +158,8 @@ func (s *Store) probe(ctx context.Context) error {
 	for _, from := range []string{"calls", "events", "calls INDEXED BY calls_by_request", "calls INDEXED BY calls_by_age", "events INDEXED BY events_by_age",
 		"audit INDEXED BY audit_by_call", "audit INDEXED BY audit_by_age", "chain", "chain_marks", "tokens",
 		"principals INDEXED BY principals_by_change", "catalog", "custom_skills", "custom_files",
-		"agents", "agent_defaults", "approvals INDEXED BY approvals_by_principal", "spent INDEXED BY spent_by_slice"} {
+		"agents", "agent_defaults", "approvals INDEXED BY approvals_by_principal", "spent INDEXED BY spent_by_slice",
+		"ended", "ended INDEXED BY ended_by_seq"} {
 		var one int
 		err := s.write.QueryRowContext(ctx, "SELECT 1 FROM "+from+" LIMIT 1").Scan(&one)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {

@@ -111,9 +111,9 @@ func dropCalls(before time.Time, need func(*sql.Tx) (bool, error)) trimStep {
 			if needed, err := need(tx); !needed || err != nil {
 				return false, err
 			}
-			var n int64
+			var n, accepted int64
 			var id string
-			err := tx.QueryRow(`SELECT n, id FROM calls WHERE accepted < ?1 AND ended <> 0 AND ended < ?1 ORDER BY accepted, n LIMIT 1`, before.UnixMicro()).Scan(&n, &id)
+			err := tx.QueryRow(`SELECT n, id, accepted FROM calls WHERE accepted < ?1 AND ended <> 0 AND ended < ?1 ORDER BY accepted, n LIMIT 1`, before.UnixMicro()).Scan(&n, &id, &accepted)
 			if errors.Is(err, sql.ErrNoRows) {
 				return false, nil
 			}
@@ -127,6 +127,9 @@ func dropCalls(before time.Time, need func(*sql.Tx) (bool, error)) trimStep {
 			gone, err = affected(tx.Exec(`DELETE FROM audit WHERE n IN (SELECT n FROM audit WHERE call = ? LIMIT ?)`, id, room))
 			if room -= gone; room <= 0 || err != nil {
 				return true, err
+			}
+			if _, err := tx.Exec(`DELETE FROM ended WHERE accepted = ? AND id = ?`, accepted, id); err != nil {
+				return false, err
 			}
 			if _, err := tx.Exec(`DELETE FROM calls WHERE n = ?`, n); err != nil {
 				return false, err

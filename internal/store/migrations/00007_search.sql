@@ -1,0 +1,31 @@
+-- +goose Up
+
+-- The calls that have ended, as they are searched and counted, each written once with its answer. accepted and ended are as in
+-- calls. verdict is 'ok', 'canceled' or the code of an error. seq grows with each one: it is the number of the audit's row about
+-- the end, and is negative for those of earlier versions.
+CREATE TABLE ended (
+  accepted  INTEGER NOT NULL,
+  id        TEXT    NOT NULL,
+  ended     INTEGER NOT NULL,
+  seq       INTEGER NOT NULL,
+  principal TEXT    NOT NULL,
+  agent     TEXT    NOT NULL,
+  skill     TEXT    NOT NULL,
+  door      TEXT    NOT NULL,
+  verdict   TEXT    NOT NULL,
+  PRIMARY KEY (accepted, id)
+) WITHOUT ROWID;
+
+INSERT INTO ended (accepted, id, ended, seq, principal, agent, skill, door, verdict)
+SELECT accepted, id, ended, n - (SELECT max(n) FROM calls) - 1, principal, agent,
+  substr(coalesce(view ->> '$.skill', ''), 1, 256), coalesce(view ->> '$.door', ''),
+  CASE view ->> '$.state' WHEN 'Succeeded' THEN 'ok' WHEN 'Canceled' THEN 'canceled' ELSE coalesce(view ->> '$.code', '') END
+FROM (SELECT n, accepted, id, ended, principal, agent, CASE WHEN json_valid(CAST(view AS TEXT)) THEN CAST(view AS TEXT) ELSE '{}' END AS view
+  FROM calls WHERE ended <> 0);
+
+CREATE INDEX ended_by_seq       ON ended (seq);
+CREATE INDEX ended_by_skill     ON ended (skill, accepted, id);
+CREATE INDEX ended_by_principal ON ended (principal, accepted, id) WHERE principal <> '';
+CREATE INDEX ended_badly        ON ended (accepted, id, verdict) WHERE verdict <> 'ok';
+
+PRAGMA user_version = 7;
