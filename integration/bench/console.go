@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -123,8 +124,12 @@ func (b *bench) pages(ctx context.Context, d *daemon) error {
 
 // history fills the journal of a data folder, through the code that fills it when calls are made.
 func history(ctx context.Context, dir string) error {
+	data := filepath.Join(dir, "data")
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return err
+	}
 	log, err := store.Open(ctx, store.Options{
-		Path: filepath.Join(dir, "data", "hotcell.db"), Key: filepath.Join(dir, "data", "audit.key"), Sync: "off",
+		Path: filepath.Join(data, "hotcell.db"), Key: filepath.Join(data, "audit.key"), Sync: "off",
 		Keep: store.Keep{Calls: 30 * 24 * time.Hour, Events: 7 * 24 * time.Hour, Artifacts: 7 * 24 * time.Hour, Max: 10 << 30},
 	})
 	if err != nil {
