@@ -12,7 +12,9 @@ import (
 
 // seeded is what lies behind the pages of a daemon.
 type seeded struct {
-	calls map[string]string // ids of calls, by what became of them
+	calls     map[string]string // ids of calls, by what became of them
+	agents    map[string]int64  // ids of agents, by name
+	approvals map[string]string // ids of requests that wait, by what they ask for and of which skill
 }
 
 // seedCall is a call that has to end in a certain way.
@@ -71,7 +73,45 @@ func (d *daemon) seed(ctx context.Context) (*seeded, error) {
 	if err := c.end(ctx, call.ID); err != nil {
 		return nil, err
 	}
-	return s, d.seedLibrary(ctx, c)
+	if err := d.seedLibrary(ctx, c); err != nil {
+		return nil, err
+	}
+	return s, s.look(ctx, c)
+}
+
+// look learns what the agents and the requests for approval are called.
+func (s *seeded) look(ctx context.Context, c client) error {
+	var agents struct {
+		Data struct {
+			Agents []struct {
+				ID   int64
+				Name string
+			}
+		}
+	}
+	if err := c.ask(ctx, http.MethodGet, "/api/v1/agents", nil, &agents); err != nil {
+		return err
+	}
+	s.agents = map[string]int64{}
+	for _, a := range agents.Data.Agents {
+		s.agents[a.Name] = a.ID
+	}
+	var approvals struct {
+		Data struct {
+			Approvals []struct{ ID, Action, Skill string }
+		}
+	}
+	if err := c.ask(ctx, http.MethodGet, "/api/v1/approvals?state=pending", nil, &approvals); err != nil {
+		return err
+	}
+	s.approvals = map[string]string{}
+	for _, a := range approvals.Data.Approvals {
+		s.approvals[a.Action+" "+a.Skill] = a.ID
+	}
+	if len(s.agents) == 0 || len(s.approvals) == 0 {
+		return fmt.Errorf("%d agents, %d requests for approval", len(s.agents), len(s.approvals))
+	}
+	return nil
 }
 
 func (want seedCall) fits(answer *a2e.CallResponse) error {
