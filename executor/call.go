@@ -26,6 +26,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	s.remember(c)
 	out := s.survive(ctx, c, inputs, w)
 	s.closeUses(c)
+	s.keepRequest(c, inputs)
 	c.override = nil
 	if taken := c.taking.wait(); !taken.in() {
 		s.calls.drop(c)
@@ -75,11 +76,11 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	case fail != nil:
 		return outcome{fail: fail}
 	}
-	c.label = labelOf(found.skill)
+	c.label, c.ran.skill = labelOf(found.skill), found.skill
+	s.keepRequest(c, inputs)
 	if found.host != nil {
 		return s.here(ctx, c, found, w)
 	}
-	c.ran.skill = found.skill
 	p, fail := s.plan(ctx, c, found.skill)
 	if fail != nil {
 		return outcome{fail: fail}

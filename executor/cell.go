@@ -132,6 +132,11 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 		s.gone(name)
 		waited, name = true, late.Waited()
 	}
+	if waited {
+		s.leases.Add(1)
+	} else {
+		s.colds.Add(1)
+	}
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
 	s.note(c)

@@ -65,6 +65,7 @@ type Config struct {
 	Audit audit.Log // takes the transcripts of agent skills; nil: nobody keeps them
 
 	Journal Journal // nil: calls are known as long as this process lives
+	Keeps   bool    // it is kept what calls are asked, for whoever may see them
 
 	// Owners tells which supervisors of this data folder live; nil: no other is known.
 	Owners Owners

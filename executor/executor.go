@@ -48,6 +48,9 @@ type Supervisor struct {
 	idling   sync.Once
 	atRest   chan struct{} // closed once both are done
 
+	leases, colds atomic.Uint64 // calls that got a cell that waited, and those that had one made
+	instances     atomic.Int64  // supervisors of the data folder that live, as of the last look
+
 	insisting atomic.Int64 // answers that are given and not journalled yet
 	unwritten atomic.Int64 // those that never will be
 }
@@ -55,6 +58,8 @@ type Supervisor struct {
 var (
 	_ a2e.Handler     = (*Supervisor)(nil)
 	_ control.Control = (*Supervisor)(nil)
+	_ control.Book    = (*Supervisor)(nil)
+	_ control.Pulsing = (*Supervisor)(nil)
 )
 
 // New makes a supervisor. It touches no engine: that happens with the first call. Its owner ends it with

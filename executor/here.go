@@ -18,10 +18,9 @@ import (
 // here is the life of a call whose skill a plugin serves: the same as [Supervisor.live], without a cell and without the
 // admission that cells need.
 func (s *Supervisor) here(ctx context.Context, c *call, f found, w a2e.EventWriter) outcome {
-	c.ran.skill = f.skill
 	p, fail := s.outline(c, f.skill)
 	if fail == nil {
-		c.ran.policy = &p.policy
+		c.runsUnder(&p.policy)
 	}
 	if fail == nil && c.override != nil {
 		if p.grants, fail = s.grant(ctx, c, p); fail == nil { // whoever decides about overrides has no objection

@@ -33,6 +33,8 @@ type Diary interface {
 	Note(call control.Call)
 	// Say keeps an event of a call.
 	Say(call string, seq int, artifact bool, event json.RawMessage)
+	// Ask keeps what a call was asked, a [control.Request] as JSON.
+	Ask(call string, request json.RawMessage)
 }
 
 // Archive is the part of a [Journal] that is read.
@@ -54,6 +56,11 @@ type Index interface {
 	Search(ctx context.Context, whose control.Whose, q control.CallQuery) ([]control.Call, error)
 	// Stats returns numbers of the calls that have ended.
 	Stats(ctx context.Context, whose control.Whose, q control.StatsQuery) (*control.Stats, error)
+	// Request returns what the call with this id was asked, as [Diary] got it; nil where that is not kept.
+	Request(ctx context.Context, id string) (json.RawMessage, error)
+	// Policy returns the policy that the call with this id ran under, which its record had at its end; nil where it had none, or
+	// it is not kept.
+	Policy(ctx context.Context, id string) (*control.Ran, error)
 }
 
 // Forgetful is the journal of who has none: calls are known as long as this process lives.
@@ -81,4 +88,7 @@ func (forgetful) Search(context.Context, control.Whose, control.CallQuery) ([]co
 func (forgetful) Stats(_ context.Context, _ control.Whose, q control.StatsQuery) (*control.Stats, error) {
 	return q.Empty(), nil
 }
-func (forgetful) Trim(context.Context) error { return nil }
+func (forgetful) Ask(string, json.RawMessage)                              {}
+func (forgetful) Request(context.Context, string) (json.RawMessage, error) { return nil, nil }
+func (forgetful) Policy(context.Context, string) (*control.Ran, error)     { return nil, nil }
+func (forgetful) Trim(context.Context) error                               { return nil }

@@ -29,7 +29,8 @@ func (s *Supervisor) plan(ctx context.Context, c *call, skill *skills.Skill) (*p
 	if fail != nil {
 		return nil, fail
 	}
-	c.limits, c.ran.policy = p.policy.Limits, &p.policy
+	c.limits = p.policy.Limits
+	c.runsUnder(&p.policy)
 	if fail := checkSize(c, p); fail != nil {
 		return nil, fail
 	}

@@ -52,6 +52,7 @@ func (s *Supervisor) Tend(ctx context.Context) {
 			s.log.Warn("not all that is old or left behind could be cleared away, which is tried again every minute", "error", err)
 		}
 		failing = err != nil
+		s.takeStock(ctx, i > 0)
 		pause := sweepEvery
 		if i < len(early) {
 			pause = early[i]

@@ -34,6 +34,7 @@ type call struct {
 	accepted time.Time
 	spans    spans
 	course   course
+	asking   bool            // what it was asked is being kept, or shall not be
 	listener context.Context // ends when nobody listens to events any more, and not when the call is cancelled
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed once answer stands
@@ -52,7 +53,9 @@ type call struct {
 	kept    int               // bytes of events
 	dropped int
 	answer  json.RawMessage
-	again   bool // the answer says nothing about the request itself, so the same request may be made again
+	asked   *control.Request    // what is kept of the request; once the call has ended that is in the journal, unless it is short
+	policy  *policies.Effective // until the call ends
+	again   bool                // the answer says nothing about the request itself, so the same request may be made again
 }
 
 // to moves the call to its next state. A step that the table does not know is a bug of this package's, and is refused.
@@ -117,7 +120,10 @@ func eventOf(b json.RawMessage) (a2e.Event, bool) {
 // end sets the answer and wakes whoever waits for it.
 func (c *call) end(answer json.RawMessage, again bool) {
 	c.mu.Lock()
-	c.answer, c.again = answer, again
+	c.answer, c.again, c.policy = answer, again, nil
+	if c.asked != nil && len(c.asked.Args) > shortArgs {
+		c.asked = nil
+	}
 	c.mu.Unlock()
 	c.cancel(nil)
 	close(c.done)

@@ -84,7 +84,7 @@ func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record
 		raw, _ = json.Marshal(answer)
 	}
 	mine := c.record(s.cfg.Instance)
-	mine.Account = s.account(c, &c.ran)
+	mine.Account, mine.Ran = s.account(c, &c.ran), ranUnder(c.ran.policy)
 	settle(&mine, raw, answer.Error)
 	mine.Phases = c.course.phases(c.accepted, mine.Ended)
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)

@@ -63,13 +63,17 @@ type system struct {
 	approvals  catalog.Approvals
 	watch      func(ctx context.Context) // keeps the skills up to date until ctx ends; nil: they are looked at when they are asked for
 	supervisor supervisor
+	book       control.Book // searches its calls; may be nil
+	pulse      control.Pulsing
 	metrics    http.Handler
 	auth       auth.Authenticator              // knows who calls; nil: nobody has to show anything
 	probe      func(ctx context.Context) error // asks the engine whether it is there
 	installer  catalog.Installer               // keeps the bundles that operators upload
 	audit      control.Auditor                 // reads the audit; may be nil
-	journalled func() error                    // says why no call can be journalled; nil: always
-	canary     canary                          // sees whether cells can be made
+	explain    control.Explainer               // these two may be nil as well
+	images     control.Images
+	journalled func() error // says why no call can be journalled; nil: always
+	canary     canary       // sees whether cells can be made
 	close      func() error
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/hotcell/hotcell/images"
-	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/store"
@@ -22,8 +20,4 @@ func (a *app) audited(ctx context.Context, cfg *config.Config, do func(journal *
 	}
 	defer journal.Close()
 	return do(journal)
-}
-
-func recordPin(ctx context.Context, journal *store.Store, tag string, p images.Pin) error {
-	return host.RecordAct(ctx, journal, audit.ImagePin, "", map[string]any{"image": audit.Text(images.Familiar(tag)), "digest": p.Digest, "id": p.ID})
 }

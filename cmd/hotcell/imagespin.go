@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,13 +9,11 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hotcell/hotcell/images"
-	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/store"
@@ -44,7 +43,7 @@ func (a *app) keeping(ctx context.Context, do func(ctx context.Context, cfg *con
 		case <-ended:
 		}
 	}()
-	kept, _, err := a.openImages(ctx, cfg)
+	kept, err := a.openImages(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -60,15 +59,14 @@ func (a *app) keeping(ctx context.Context, do func(ctx context.Context, cfg *con
 	}
 }
 
-// openImages opens the images of the driver that makes cells here. engine: an engine has them.
-func (a *app) openImages(ctx context.Context, cfg *config.Config) (kept *host.Keeping, engine bool, err error) {
+// openImages opens the images of the driver that makes cells here.
+func (a *app) openImages(ctx context.Context, cfg *config.Config) (*host.Keeping, error) {
 	log := a.logger(cfg, slog.LevelWarn)
 	if cfg.Sandbox.Driver == host.DriverOCI || chosen(ctx, cfg, host.NewInstance()) == host.DriverOCI {
-		kept, _, err = host.OwnImages(cfg, log)
-		return kept, false, err
+		kept, _, err := host.OwnImages(cfg, log)
+		return kept, err
 	}
-	kept, err = host.EngineImages(cfg, 0, log, nil)
-	return kept, true, err
+	return host.EngineImages(cfg, 0, log, nil)
 }
 
 // plainly shows an error without the category that adapters put behind an engine's failure. It decides the exit code all the same.
@@ -122,39 +120,14 @@ func (a *app) pinning(use, short string, fetch bool) *cobra.Command {
 }
 
 func (a *app) pin(ctx context.Context, cfg *config.Config, kept *host.Keeping, journal *store.Store, ref string, fetch bool) error {
-	if images.Tag(ref) != "" { // one with a digest is checked for what it is
-		if err := allowedName(cfg, ref); err != nil {
-			return err
-		}
-	} else if err := cfg.Policy.Images.Check(ref); err != nil {
-		return err
-	}
 	defer a.errs.endProgress()
-	img, p, err := kept.Pin(images.WithProgress(ctx, a.showPull), ref, fetch)
-	var missing *images.UnavailableError
-	if errors.As(err, &missing) {
-		return fmt.Errorf("image %s: %s", missing.Ref, strings.TrimSuffix(missing.Why, images.PullFirst))
-	}
+	img, p, err := host.PinImage(images.WithProgress(host.ByOperator(ctx), a.showPull), cfg, kept, journal, ref, fetch)
 	if err != nil {
 		return err
 	}
 	a.errs.endProgress()
-	if err := recordPin(ctx, journal, images.Tag(img.Ref), p); err != nil {
-		return err
-	}
-	content := p.Digest
-	if content == "" {
-		content = p.ID
-	}
-	a.out.line(fmt.Sprintf("%s  %s", oneLine(img.Ref, 200), content))
+	a.out.line(fmt.Sprintf("%s  %s", oneLine(img.Ref, 200), cmp.Or(p.Digest, p.ID)))
 	return nil
-}
-
-// allowedName checks whether the policy lets an image of that name in. That it wants digests is met by the pin.
-func allowedName(cfg *config.Config, ref string) error {
-	policy := cfg.Policy.Images
-	policy.RequireDigest = false
-	return policy.Check(ref)
 }
 
 // showPull shows how far a pull is, where there is a terminal to show it on.
@@ -190,10 +163,8 @@ func (a *app) imagesUnpinCmd() *cobra.Command {
 				return usagef("%q is not pinned: 'hotcell images list' shows what is", oneLine(args[0], 200))
 			}
 			return a.audited(c.Context(), cfg, func(journal *store.Store) error {
-				if was, err := lock.Unset(c.Context(), tag); err != nil || !was {
-					return err
-				}
-				return host.RecordAct(c.Context(), journal, audit.ImageUnpin, "", map[string]any{"image": audit.Text(images.Familiar(tag))})
+				_, err := host.UnpinImage(host.ByOperator(c.Context()), lock, journal, tag)
+				return err
 			})
 		},
 	}
@@ -286,7 +257,7 @@ func (a *app) repin(ctx context.Context, cfg *config.Config, all []images.Image)
 			if err := lock.Set(ctx, images.Tag(img.Ref), p); err != nil {
 				return err
 			}
-			if err := recordPin(ctx, journal, images.Tag(img.Ref), p); err != nil {
+			if err := host.RecordPin(host.ByOperator(ctx), journal, images.Tag(img.Ref), p); err != nil {
 				return err
 			}
 			a.out.line(fmt.Sprintf("%s  pinned to it", oneLine(img.Ref, 200)))
@@ -295,27 +266,14 @@ func (a *app) repin(ctx context.Context, cfg *config.Config, all []images.Image)
 	})
 }
 
-// listAll gathers what hotcell knows of images: of the driver that makes cells here, and those that were imported.
-func (a *app) listAll(ctx context.Context, cfg *config.Config, ask bool) (rows []images.Row, err error) {
-	kept, engine, err := a.openImages(ctx, cfg)
+// listAll gathers what hotcell knows of images.
+func (a *app) listAll(ctx context.Context, cfg *config.Config, ask bool) ([]images.Row, error) {
+	kept, err := a.openImages(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	rows, err = kept.List(ctx, ask, !engine)
-	if err = errors.Join(err, kept.Close()); err != nil || !engine {
-		return rows, err
-	}
-	own, _, err := host.OwnImages(cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	more, err := own.List(ctx, false, true)
-	for _, r := range more {
-		if r.State == images.StateOwn || r.State == images.StatePulled {
-			rows = append(rows, r)
-		}
-	}
-	return rows, errors.Join(err, own.Close())
+	rows, err := host.AllImages(ctx, cfg, kept, ask)
+	return rows, errors.Join(err, kept.Close())
 }
 
 // rowsJSON is the rows as JSON, an empty list where there are none.

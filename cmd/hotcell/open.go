@@ -43,7 +43,7 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, e
 	return &system{
 		canary:  bird,
 		catalog: sys.Catalog.Reader, custom: sys.Catalog.Custom, agents: sys.Catalog.Agents, approvals: sys.Catalog.Approvals,
-		skills: sys.Skills, watch: sys.Watch, supervisor: sys.Supervisor, metrics: sys.Metrics, auth: sys.Auth,
-		installer: sys.Installer, audit: sys.Audit, probe: sys.Probe, journalled: sys.Journalled, close: sys.Close,
+		skills: sys.Skills, watch: sys.Watch, supervisor: sys.Supervisor, book: sys.Supervisor, pulse: sys.Supervisor, metrics: sys.Metrics, auth: sys.Auth,
+		installer: sys.Installer, audit: sys.Audit, explain: sys.Explain, images: sys.Images, probe: sys.Probe, journalled: sys.Journalled, close: sys.Close,
 	}, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/policies"
 )
@@ -40,7 +40,7 @@ type explained struct {
 	Status  skills.Status     `json:"status"`
 	Why     string            `json:"why,omitempty"`
 	Image   string            `json:"image"`
-	Granted granted           `json:"granted"`
+	Granted host.Granted      `json:"granted"`
 	Choices []policies.Choice `json:"choices"`
 	Clamps  []policies.Clamp  `json:"clamps"`
 }
@@ -62,25 +62,21 @@ func (a *app) explain(name, timeout string, asJSON, spec bool) error {
 	if blocked && spec {
 		return fmt.Errorf("skill %q is blocked: %s", oneLine(skill.Name, 80), oneLine(skill.BlockedWhy, 300))
 	}
-	effective, err := policies.Narrow(cfg.OperatorPolicy(), skill.Policy, call)
-	if err != nil && !blocked {
+	e, err := host.Explain(cfg, skill, call)
+	if err != nil {
 		return usagef("skill %q: %w", oneLine(skill.Name, 80), err)
 	}
-	image := skill.Run.Image
-	if image == "" {
-		image = images.Default(cfg.Images.Defaults, skill.Run.Kind)
-	}
 	if spec {
-		return a.printSpec(skill, effective, image)
+		return a.printSpec(skill, e.Effective, e.Image)
 	}
-	told := grants(cfg, a.logger(cfg, slog.LevelWarn), skill, effective)
+	told := e.Granted(cfg, a.logger(cfg, slog.LevelWarn))
 	if asJSON {
 		err = a.printJSON(explained{
-			skill.Name, skill.Status, skill.BlockedWhy, image, told,
-			append([]policies.Choice{}, effective.Choices...), append([]policies.Clamp{}, effective.Clamps...),
+			skill.Name, skill.Status, skill.BlockedWhy, e.Image, told,
+			append([]policies.Choice{}, e.Effective.Choices...), append([]policies.Clamp{}, e.Effective.Clamps...),
 		})
 	} else {
-		err = a.printExplained(skill, image, told, effective)
+		err = a.printExplained(skill, e.Image, told, e.Effective)
 	}
 	if err == nil && blocked {
 		return silent(exitFailed)
@@ -90,7 +86,7 @@ func (a *app) explain(name, timeout string, asJSON, spec bool) error {
 
 // printExplained writes the table of what a call gets. A blocked skill gets nothing: what it asks for is shown where it can
 // be worked out.
-func (a *app) printExplained(skill *skills.Skill, image string, g granted, effective policies.Effective) error {
+func (a *app) printExplained(skill *skills.Skill, image string, g host.Granted, effective policies.Effective) error {
 	status := ""
 	if skill.Status != skills.Published {
 		status = statusText(skill)

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/charmbracelet/lipgloss"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/host"
 )
 
 // How much of what a skill says is shown to people, in bytes. All of it is in --json.
@@ -138,19 +138,7 @@ func plural(n int, one, many string) string {
 }
 
 // size is a number of bytes for people: "312 B", "1.2 KiB".
-func size(n int64) string {
-	if n < 1<<10 {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	f, unit := float64(n)/(1<<10), "KiB"
-	for _, next := range []string{"MiB", "GiB", "TiB"} {
-		if f < 1<<10 {
-			break
-		}
-		f, unit = f/(1<<10), next
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + unit
-}
+func size(n int64) string { return host.SizeText(n) }
 
 // took is a duration for people: "840 ms", "1.24 s".
 func took(ms int64) string {

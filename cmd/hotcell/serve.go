@@ -28,8 +28,8 @@ func (a *app) serveCmd() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the daemon: REST, MCP, A2A and A2E over HTTP, A2E on a unix socket",
 		Long: "Run the daemon. Over HTTP it speaks REST (/v1, /api/v1, described at /docs and /openapi.json), MCP (/mcp), A2A (/a2a,\n" +
-			"with /.well-known/agent-card.json) and A2E (/session, /send, /stream), and has /metrics, /healthz and /readyz; on a\n" +
-			"unix socket it speaks A2E.\n\n" +
+			"with /.well-known/agent-card.json) and A2E (/session, /send, /stream), and has a web console (/console), /metrics,\n" +
+			"/healthz and /readyz; on a unix socket it speaks A2E.\n\n" +
 			"SIGTERM and Ctrl-C stop it once the calls in flight have ended, at most a minute later; a second one kills them.\n" +
 			"SIGHUP changes nothing: skills are read again by themselves when they change, the configuration only at a restart.",
 		Args: exactly(),
@@ -78,7 +78,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	remote, err := front.New(front.Options{
 		Config: cfg, Supervisor: sys.supervisor, Auth: sys.auth, Hosts: hostNames(cfg), Metrics: sys.metrics, Version: version(embedded).Version, Log: log,
 		Reader: sys.catalog, Custom: sys.custom, Agents: sys.agents, Approvals: sys.approvals, Installer: sys.installer, Audit: sys.audit,
-		Ready: sys.ready(ctx),
+		Book: sys.book, Pulse: sys.pulse, Explain: sys.explain, Images: sys.images, Doctor: examiner{a.gather, cfg, a.logger(cfg, slog.LevelError)}, Ready: sys.ready(ctx),
 	})
 	if err != nil {
 		return err
@@ -98,6 +98,9 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	warnOfExposure(cfg, log)
 	probeEngine(ctx, sys, log)
 	a.errs.line(fmt.Sprintf("hotcell: ready: http://%s and %s", web.Addr(), cfg.Socket))
+	if remote.Console() {
+		a.errs.line(fmt.Sprintf("hotcell: console at http://%s/console", web.Addr()))
+	}
 	defer sys.sing(ctx)()
 	return serveDoors(ctx, sys.supervisor, log, append(admin,
 		func(ctx context.Context) error { return rest.Serve(ctx, web, remote, log) },

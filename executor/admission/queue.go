@@ -229,6 +229,21 @@ func (q *Queue) Held() (cells int, memory int64) {
 	return q.cells + q.beside, q.memory
 }
 
+// Use is how much of a queue's shares is handed out.
+type Use struct {
+	Cells, Waiting int // cells handed out, and calls that wait
+	Memory         int64
+	MaxCells       int
+	MaxMemory      int64
+}
+
+// Use returns how much is handed out.
+func (q *Queue) Use() Use {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return Use{Cells: q.cells + q.beside, Waiting: q.waiting, Memory: q.memory, MaxCells: q.opts.Cells, MaxMemory: q.opts.Memory}
+}
+
 // Room reports whether memory could be used beside what is handed out, and beside what the next one waits for if there is a
 // cell for it.
 func (q *Queue) Room(memory int64) bool {

@@ -63,6 +63,7 @@ func fields() []field {
 		{"store.keep.calls", func(c *Config) any { return &c.Store.Keep.Calls }},
 		{"store.keep.events", func(c *Config) any { return &c.Store.Keep.Events }},
 		{"store.keep.artifacts", func(c *Config) any { return &c.Store.Keep.Artifacts }},
+		{"store.keep.requests", func(c *Config) any { return &c.Store.Keep.Requests }},
 		{"store.keep.max", func(c *Config) any { return &c.Store.Keep.Max }},
 		{"audit.keep", func(c *Config) any { return &c.Audit.Keep }},
 		{"audit.max", func(c *Config) any { return &c.Audit.Max }},

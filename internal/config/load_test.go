@@ -57,7 +57,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
 		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Digests: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}, Keep: 7 * Day, Auth: Logins{}},
-		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Max: 10 << 30}},
+		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Requests: true, Max: 10 << 30}},
 		Audit:   Audit{Keep: 400 * Day, Max: 1 << 30},
 		Tools:   Tools{MCP: map[string]MCPServer{}},
 		A2E:     A2E{Errors: "resp", EmbedEvents: true, SessionIdle: Age(10 * time.Minute)},
@@ -160,7 +160,7 @@ images:
 store:
   url: sqlite://~/j.db
   sync: full
-  keep: {calls: 90d, events: 36h, artifacts: 0, max: 1GiB}
+  keep: {calls: 90d, events: 36h, artifacts: 0, requests: false, max: 1GiB}
 audit: {keep: 90d, max: 64Mi}
 tools:
   mcp:

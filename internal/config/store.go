@@ -20,6 +20,7 @@ type Keep struct {
 	Calls     Age
 	Events    Age
 	Artifacts Age
+	Requests  bool           // what calls were asked, as long as Events
 	Max       policies.Bytes // of the journal's file; 0: no bound
 }
 

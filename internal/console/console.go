@@ -54,9 +54,14 @@ type Console struct {
 	mux      *http.ServeMux
 	drawn    *drawings
 	sessions *sessions
-	key      []byte       // of the marks against forged requests
-	requests *auth.Shares // a place for each request that is served
-	streams  *auth.Shares // and for each live page
+	key      []byte        // of the marks against forged requests
+	requests *auth.Shares  // a place for each request that is served
+	streams  *auth.Shares  // and for each live page
+	starts   *starts       // calls that pages started
+	pulls    pulls         // of images
+	exams    exams         // of this host
+	desk     chan struct{} // holds one while images are asked about or pruned
+	verify   chan struct{} // holds one while the audit is verified
 	closing  chan struct{}
 }
 
@@ -75,7 +80,8 @@ func New(o Options) (*Console, error) {
 	c := &Console{
 		o: o, mux: http.NewServeMux(), drawn: drawn, sessions: newSessions(), key: make([]byte, 32),
 		requests: auth.NewShares(maxRequests, maxRequests/2), streams: auth.NewShares(maxStreams, maxStreams/2),
-		closing: make(chan struct{}),
+		starts: newStarts(), closing: make(chan struct{}),
+		desk: make(chan struct{}, 1), verify: make(chan struct{}, 1),
 	}
 	_, _ = rand.Read(c.key) // never fails
 	for _, p := range c.pages() {
@@ -110,10 +116,11 @@ var policy = strings.Join([]string{
 	"base-uri 'none'", "frame-ancestors 'none'",
 }, "; ")
 
-// Run ends the live pages when ctx ends.
+// Run ends the live pages, and the calls that pages started, when ctx ends.
 func (c *Console) Run(ctx context.Context) error {
 	<-ctx.Done()
 	close(c.closing)
+	c.starts.end()
 	return nil
 }
 
@@ -127,5 +134,15 @@ type page struct {
 
 // pages are all routes. Each area of the console has its own.
 func (c *Console) pages() []page {
-	return slices.Concat(c.loginPages(), c.overviewPages())
+	return slices.Concat(
+		c.loginPages(),
+		c.overviewPages(),
+		c.agentPages(),
+		c.approvalPages(),
+		c.policyPages(),
+		c.imagePages(),
+		c.auditPages(),
+		c.doctorPages(),
+		c.callsPages(),
+	)
 }

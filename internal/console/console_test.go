@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -16,6 +17,7 @@ import (
 
 // desk is a supervisor that has what tests put there. Of others' calls it tells whoever asks for their own nothing.
 type desk struct {
+	mu       sync.Mutex
 	calls    []control.Call
 	answers  map[string]*a2e.CallResponse
 	events   map[string][]a2e.Event
@@ -27,12 +29,21 @@ type desk struct {
 }
 
 func (d *desk) find(id string, whose control.Whose) (*control.Call, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for i := range d.calls {
 		if (d.calls[i].ID == id || d.calls[i].ReqID == id) && whose.Has(d.calls[i].Principal) {
 			return &d.calls[i], nil
 		}
 	}
 	return nil, control.ErrNotFound
+}
+
+// put adds a call.
+func (d *desk) put(c control.Call) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = append(d.calls, c)
 }
 
 // of is a desk as one principal sees it.

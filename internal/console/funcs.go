@@ -16,6 +16,8 @@ func funcs() template.FuncMap {
 	return template.FuncMap{
 		"at": at, "bytes": sizeText, "took": tookText, "stamp": stamp, "clock": clock, "iso": iso, "verdict": verdictOf, "plain": plainText,
 		"count": countText, "json": jsonText, "short": short, "join": strings.Join, "percent": percent, "plural": plural,
+		"fieldtext": fieldText, "fieldvalue": valueText, "party": partyText,
+		"recent": recent,
 	}
 }
 
@@ -72,6 +74,9 @@ func clock(t time.Time) string {
 	}
 	return t.UTC().Format("15:04:05 UTC")
 }
+
+// recent reports whether the time of day alone says when something was.
+func recent(t time.Time) bool { return time.Since(t).Abs() < 12*time.Hour }
 
 // iso is a time for machines.
 func iso(t time.Time) string {

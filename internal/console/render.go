@@ -76,7 +76,18 @@ type entry struct {
 }
 
 // notices are what a page says after something was done. Addresses name them by their keys.
-var notices = map[string]string{}
+var notices = map[string]string{
+	"agent-created": "The agent is there. Switch on what it may use.",
+	"agent-deleted": "The agent is deleted.",
+	"agent-saved":   "Saved.",
+	"approved":      "Approved, and done.",
+	"denied":        "Denied. The agent is told so when it asks.",
+	"image-pinned":  "The image is pinned. Calls get this content from now on.",
+	"image-removed": "The pin is gone. The next call pins the tag anew.",
+	"pull-started":  "The pull has begun. It goes on if you leave this page.",
+	"pull-running":  "This image is being pulled already.",
+	"pruned":        "Done. Below is what became of each image.",
+}
 
 // render shows a page: web/pages/NAME.html with data as .Data.
 func (v *visit) render(name, title string, data any) error {
@@ -160,7 +171,7 @@ func (c *Console) areas() []area {
 		{"Skills", Base + "/skills", auth.SkillsRead, c.o.Reader != nil},
 		{"Custom skills", Base + "/custom", auth.SkillsRead, c.o.Custom != nil},
 		{"Agents", Base + "/agents", auth.SkillsRead, c.o.Agents != nil},
-		{"Approvals", Base + "/approvals", auth.SkillsWrite, c.o.Approvals != nil},
+		{"Approvals", Base + "/approvals", auth.SkillsRead, c.o.Approvals != nil},
 		{"Policies", Base + "/policies", auth.Admin, c.o.Explain != nil},
 		{"Images", Base + "/images", auth.Admin, c.o.Images != nil},
 		{"Audit", Base + "/audit", auth.Admin, c.o.Audit != nil},

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/control"
 )
@@ -84,6 +85,7 @@ func (v *visit) troubleOf(err error) *trouble {
 	var refused *catalog.Error
 	var fault *control.Fault
 	var large *http.MaxBytesError
+	var unmade *a2e.Error
 	switch {
 	case errors.As(err, &t):
 		return t
@@ -91,6 +93,8 @@ func (v *visit) troubleOf(err error) *trouble {
 		return &trouble{status: statusOf(refused.Code), title: "Not done", message: refused.Message, findings: append(refused.Errors, refused.Warnings...)}
 	case errors.As(err, &fault):
 		return &trouble{status: http.StatusConflict, title: "Not done", message: fault.Message}
+	case errors.As(err, &unmade):
+		return &trouble{status: http.StatusUnprocessableEntity, title: "Not started", message: unmade.Message}
 	case errors.As(err, &large):
 		return &trouble{status: http.StatusRequestEntityTooLarge, title: "Too large", message: "The form carries more than 2 MiB."}
 	case errors.Is(err, control.ErrNotFound):

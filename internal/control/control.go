@@ -69,6 +69,8 @@ type Call struct {
 	Phases []Phase `json:"phases,omitempty"`
 	// Account is for the audit alone; nil where nothing is known. Who has it does not change it.
 	Account *Account `json:"-"`
+	// Ran is the policy that it ran under, for the journal alone; nil where nothing is known. Who has it does not change it.
+	Ran *Ran `json:"-"`
 }
 
 // Usage is what a cell used from its start to its end. A zero field was not measured.

@@ -30,6 +30,9 @@ func (d pagesDoor) mounts() []rest.Mount {
 	return []rest.Mount{{Patterns: console.Patterns(), Content: console.Content(), MaxBody: console.MaxBody, Pages: true, Handler: d.console}}
 }
 
+// Console reports whether there is a web console.
+func (w *Web) Console() bool { return w.pages.console != nil }
+
 // serve ends the live pages when ctx ends.
 func (d pagesDoor) serve(ctx context.Context) error {
 	if d.console == nil {

@@ -75,7 +75,7 @@ func New(o Options) (*Web, error) {
 	}
 	w.Handler = rest.New(rest.Options{
 		Control: o.Supervisor, Handler: o.Supervisor, Auth: o.Auth, Hosts: o.Hosts, Metrics: o.Metrics, Ready: o.Ready,
-		Reader: o.Reader, Custom: o.Custom, Agents: o.Agents, Approvals: o.Approvals, Installer: o.Installer, Audit: o.Audit,
+		Reader: o.Reader, Custom: o.Custom, Agents: o.Agents, Approvals: o.Approvals, Installer: o.Installer, Audit: o.Audit, Book: o.Book,
 		Mounts: slices.Concat(a2eMounts(w.messages), w.tools.mounts(), w.tasks.mounts(), w.pages.mounts()), Log: o.Log, Version: o.Version,
 	})
 	return w, nil

@@ -38,6 +38,8 @@ type System struct {
 	Probe      func(ctx context.Context) error // asks the engine whether it is there
 	Installer  catalog.Installer               // keeps the bundles that operators upload
 	Audit      control.Auditor                 // reads the audit
+	Explain    control.Explainer               // explains the policies of shipped skills
+	Images     control.Images                  // keeps the images of cells, for admins
 	Journalled func() error                    // says why no call can be journalled
 	Canary     *Canary                         // makes a cell now and then to see whether it can; nil: nobody does
 	Close      func() error

@@ -21,9 +21,10 @@ const pulledName = "pulled.json"
 // Keeping is a store of images with what it is wired from.
 type Keeping struct {
 	*images.Keeper
-	Store images.Depot
-	Lock  *images.Lock
-	Close func() error
+	Store  images.Depot
+	Lock   *images.Lock
+	Engine bool // an engine has them; else the data folder
+	Close  func() error
 }
 
 // EngineImages are the images of the engine. Each answer of it is good for remember. The observer may be nil.
@@ -33,7 +34,9 @@ func EngineImages(cfg *config.Config, remember time.Duration, log *slog.Logger, 
 	if err != nil {
 		return nil, err
 	}
-	return keeping(cfg, store, ledger, store.Close, log), nil
+	k := keeping(cfg, store, ledger, store.Close, log)
+	k.Engine = true
+	return k, nil
 }
 
 // OwnImages are the images of the data folder, for cells that no engine makes.

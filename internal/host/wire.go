@@ -107,6 +107,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 		Catalog: cat,
 		Skills:  lib, Watch: watching(cfg, lib, p, log), Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
 		Auth: Authenticator(cfg, p.journal), Installer: AuditedInstaller{installer, p.journal}, Audit: p.journal,
+		Explain: explainer{cfg, lib, log}, Images: imageDesk{cfg, p.images, p.journal},
 		Canary: newCanary(time.Duration(cfg.Readiness.Canary), song(cfg, o, p), counted, log),
 		Close:  func() error { return end(context.WithoutCancel(ctx)) },
 		Probe: func(ctx context.Context) error {
@@ -138,7 +139,7 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 	}
 	observer.Ask(gauges)
 	supervisor, err := executor.New(executor.Config{
-		Driver: driver, Images: p.images.Keeper, Skills: lib, Shelf: cat.shelf, Plugins: cat.plugins, Journal: p.journal, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
+		Driver: driver, Images: p.images.Keeper, Skills: lib, Shelf: cat.shelf, Plugins: cat.plugins, Journal: p.journal, Keeps: cfg.Store.Keep.Requests && cfg.Store.Keep.Events > 0, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
 		Services: out.services, Models: true, Audit: out.audit,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,

@@ -41,6 +41,21 @@ func List(dir string) ([]Info, error) {
 	return all, nil
 }
 
+// Living returns how many supervisors of the folder live, this one included.
+func (i *Instance) Living() int {
+	all, err := ids(i.dir)
+	if err != nil {
+		return 1
+	}
+	n := 0
+	for _, id := range all {
+		if alive, _ := i.Alive(id); alive {
+			n++
+		}
+	}
+	return n
+}
+
 // ids returns the names in dir that may be supervisors', sorted.
 func ids(dir string) ([]string, error) {
 	d, err := os.Open(dir)

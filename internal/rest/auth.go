@@ -85,9 +85,17 @@ const (
 
 // calls is the control over what the one who asks may see: admins all calls, others their own.
 func (a *api) calls(ctx context.Context) control.Control {
+	if p, only := whose(ctx).One(); only {
+		return a.control.Of(p)
+	}
+	return a.control
+}
+
+// whose calls the one who asks may see.
+func whose(ctx context.Context) control.Whose {
 	id := auth.FromContext(ctx)
 	if id.May(auth.Admin) {
-		return a.control
+		return control.Whose{}
 	}
-	return a.control.Of(id.Principal)
+	return control.Only(id.Principal)
 }

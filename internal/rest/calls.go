@@ -30,6 +30,7 @@ type (
 	}
 	listBody struct {
 		Calls []control.Call `json:"calls"`
+		Next  string         `json:"next,omitempty"` // before of the next request; absent: there is no more
 	}
 	callBody struct {
 		Call control.Call `json:"call"`
@@ -46,12 +47,11 @@ type (
 // controlRoutes are the calls that there are.
 func (a *api) controlRoutes() []route {
 	bad, none := http.StatusBadRequest, http.StatusNotFound
-	return []route{
+	return append(a.bookRoutes(), []route{
 		{
 			method: http.MethodGet, path: "/v1/calls", id: "list-calls", tag: tagCalls, scope: auth.Calls, large: true,
 			summary: "List calls, the newest first", about: "One's own; an admin's list has everybody's.",
-			params: []param{{"limit", "query", "integer", "At most so many: 100 if absent, 10,000 at most."}},
-			outs:   []out{good(listBody{})}, fails: []int{bad}, serve: a.list,
+			params: a.listParams(), outs: []out{good(listBody{})}, fails: []int{bad}, serve: a.list,
 		},
 		{
 			method: http.MethodGet, path: "/v1/calls/{id}", id: "show-call", tag: tagCalls, scope: auth.Calls, large: true,
@@ -80,7 +80,7 @@ func (a *api) controlRoutes() []route {
 			summary: "Cancel a call", about: "The answer comes once the request is noted: the call has rarely ended yet.",
 			outs: []out{{http.StatusAccepted, "the call as it stands", "", callBody{}}}, fails: []int{bad, none, http.StatusConflict}, serve: a.cancel,
 		},
-	}
+	}...)
 }
 
 func (a *api) health(w http.ResponseWriter, _ *http.Request) {
@@ -113,11 +113,14 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if a.book != nil {
+		return a.search(w, r, limit)
+	}
 	calls, err := a.calls(r.Context()).List(r.Context(), limit)
 	if err != nil {
 		return err
 	}
-	reply(w, http.StatusOK, listBody{listed(calls)})
+	reply(w, http.StatusOK, listBody{Calls: listed(calls)})
 	return nil
 }
 

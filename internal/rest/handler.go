@@ -39,6 +39,7 @@ type Options struct {
 	Approvals catalog.Approvals
 	Installer catalog.Installer
 	Audit     control.Auditor
+	Book      control.Book // searches calls; nil: they are listed without filters and pages
 }
 
 // Mount is another door on the listener. The rules about Host, Origin and content types hold for it too.
@@ -96,6 +97,7 @@ type api struct {
 	approvals catalog.Approvals
 	installer catalog.Installer
 	audit     control.Auditor
+	book      control.Book
 	ready     func(context.Context) error
 	log       *slog.Logger
 
@@ -112,7 +114,7 @@ type api struct {
 func newAPI(o Options) *api {
 	return &api{
 		control: o.Control, handler: o.Handler, auth: o.Auth, reader: o.Reader, custom: o.Custom, agents: o.Agents,
-		approvals: o.Approvals, installer: o.Installer, audit: o.Audit, ready: o.Ready, log: o.Log, life: a2e.NewID(),
+		approvals: o.Approvals, installer: o.Installer, audit: o.Audit, book: o.Book, ready: o.Ready, log: o.Log, life: a2e.NewID(),
 		followers: auth.NewShares(maxFollowers, maxFollowers/2), requests: auth.NewShares(maxConns, maxConns/2),
 		reads:   auth.NewShares(maxReads, maxReads/2),
 		uploads: make(chan struct{}, maxUploads), verifying: make(chan struct{}, 1), memory: newMemory(),

@@ -33,9 +33,10 @@ func scan(row interface{ Scan(...any) error }) (control.Record, error) {
 type view struct {
 	control.Call
 	Account *control.Account `json:"account,omitempty"`
+	Ran     string           `json:"ran,omitempty"` // digest of the policy's row
 }
 
-func encode(c control.Call) ([]byte, error) { return json.Marshal(view{c, c.Account}) }
+func encode(c control.Call) ([]byte, error) { return json.Marshal(view{Call: c, Account: c.Account}) }
 
 // decode keeps numbers as they are written.
 func decode(b []byte, c *control.Call) error {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -39,13 +40,19 @@ func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (
 
 // End journals a call's answer and returns the record that stands: another one if the call had its answer already.
 func (s *Store) End(ctx context.Context, r control.Record) (control.Record, error) {
-	view, err := encode(r.Call)
+	p, err := policyOf(r.Ran)
 	if err != nil {
 		return control.Record{}, err
 	}
+	view, err := json.Marshal(view{r.Call, r.Account, p.digest})
+	if err != nil {
+		return control.Record{}, err
+	}
+	news := s.policies.news(p, r.Accepted)
 	var stands control.Record // the writer's until ask returns without an error
+	wrote := false
 	err = s.ask(ctx, func(tx *sql.Tx) error {
-		stands = r
+		stands, wrote = r, false
 		done, err := tx.Stmt(s.stmts.end).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view,
 			max(r.Ended.UnixMicro(), 1), r.Again, []byte(r.Answer))
 		if err != nil {
@@ -57,13 +64,17 @@ func (s *Store) End(ctx context.Context, r control.Record) (control.Record, erro
 			if err := s.enterEnd(tx, r); err != nil {
 				return err
 			}
-			return s.index(tx, &r)
+			wrote = true
+			return errors.Join(s.index(tx, &r), s.putPolicy(tx, news))
 		}
 		stands, err = scan(tx.Stmt(s.stmts.stands).QueryRow(r.ID))
 		return err
 	})
 	if err != nil {
 		return r, err
+	}
+	if wrote {
+		s.policies.wrote(news)
 	}
 	return stands, nil
 }

@@ -11,9 +11,9 @@ const columns = "view, digest, instance, again, answer"
 
 // statements are what the writer does for each call.
 type statements struct {
-	earlier, accept, end, file, stands, note, say, audit *sql.Stmt
-	used, head, chain, move, mark                        *sql.Stmt
-	all                                                  []*sql.Stmt
+	earlier, accept, end, file, stands, note, say, asked, audit *sql.Stmt
+	used, head, chain, move, mark                               *sql.Stmt
+	all                                                         []*sql.Stmt
 }
 
 func (st *statements) prepare(ctx context.Context, db *sql.DB) error {
@@ -30,6 +30,7 @@ func (st *statements) prepare(ctx context.Context, db *sql.DB) error {
 		{&st.stands, `SELECT ` + columns + ` FROM calls WHERE id = ?`},
 		{&st.note, `UPDATE calls SET view = ? WHERE id = ? AND ended = 0`},
 		{&st.say, `INSERT OR IGNORE INTO events (call, first, last, artifact, at, data) SELECT n, ?, ?, ?, ?, ? FROM calls WHERE id = ?`},
+		{&st.asked, `INSERT OR IGNORE INTO requests (call, at, data) SELECT n, ?, ? FROM calls WHERE id = ?`},
 		{&st.audit, `INSERT INTO audit (call, at, kind, data, nth, hash) VALUES (?, ?, ?, ?, ?, ?)`},
 		{&st.used, `SELECT nth, hash FROM audit WHERE call = ? ORDER BY n DESC LIMIT 1`},
 		{&st.head, `SELECT n, hash, bytes, coalesce((SELECT max(n) FROM chain), 0) FROM chain_marks WHERE name = 'head'`},

@@ -62,12 +62,13 @@ type Store struct {
 	key   audit.Key
 	watch Observer
 
-	write *sql.DB // one connection
-	read  *sql.DB
-	stmts statements
-	queue *queue
-	loop  sync.WaitGroup
-	meter meter
+	write    *sql.DB // one connection
+	read     *sql.DB
+	stmts    statements
+	queue    *queue
+	loop     sync.WaitGroup
+	meter    meter
+	policies policyRows
 
 	// What the writer has not told the log yet.
 	lost     int // events
@@ -159,7 +160,7 @@ func (s *Store) probe(ctx context.Context) error {
 		"audit INDEXED BY audit_by_call", "audit INDEXED BY audit_by_age", "chain", "chain_marks", "tokens",
 		"principals INDEXED BY principals_by_change", "catalog", "custom_skills", "custom_files",
 		"agents", "agent_defaults", "approvals INDEXED BY approvals_by_principal", "spent INDEXED BY spent_by_slice",
-		"ended", "ended INDEXED BY ended_by_seq"} {
+		"ended", "ended INDEXED BY ended_by_seq", "requests", "policies"} {
 		var one int
 		err := s.write.QueryRowContext(ctx, "SELECT 1 FROM "+from+" LIMIT 1").Scan(&one)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {

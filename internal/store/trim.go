@@ -32,7 +32,7 @@ func (s *Store) trim(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, step := range []trimStep{dropSpent(now.Add(-spentKept)), dropApprovals(now.Add(-oldApprovals))} {
+	for _, step := range []trimStep{dropRequests(now.Add(-s.keep.Events)), dropSpent(now.Add(-spentKept)), dropApprovals(now.Add(-oldApprovals))} {
 		if err := s.repeat(ctx, step); err != nil {
 			return err
 		}
@@ -45,6 +45,9 @@ func (s *Store) trim(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.repeat(ctx, dropPolicies); err != nil {
+		return err
+	}
 	if err := s.trimChain(ctx, now); err != nil {
 		return err
 	}
@@ -54,7 +57,10 @@ func (s *Store) trim(ctx context.Context) error {
 	if err := s.repeat(ctx, dropCalls(now.Add(-s.keep.Replay), s.over)); err != nil {
 		return err
 	}
-	return s.repeat(ctx, s.dropOldestEvents)
+	if err := s.repeat(ctx, s.dropOldest(`DELETE FROM events WHERE n = (SELECT min(n) FROM events)`)); err != nil {
+		return err
+	}
+	return s.repeat(ctx, s.dropOldest(`DELETE FROM requests WHERE call = (SELECT min(call) FROM requests)`))
 }
 
 // trimStep takes away a little, and reports whether there may be more.
@@ -90,17 +96,20 @@ func dropEvents(artifact bool, before time.Time) trimStep {
 	}
 }
 
-func (s *Store) dropOldestEvents(tx *sql.Tx) (bool, error) {
-	for range trimEvents {
-		if over, err := s.over(tx); !over || err != nil {
-			return false, err
+// dropOldest takes what a statement takes, as long as the file is over its bound.
+func (s *Store) dropOldest(oldest string) trimStep {
+	return func(tx *sql.Tx) (bool, error) {
+		for range trimEvents {
+			if over, err := s.over(tx); !over || err != nil {
+				return false, err
+			}
+			n, err := affected(tx.Exec(oldest))
+			if n == 0 || err != nil {
+				return false, err
+			}
 		}
-		n, err := affected(tx.Exec(`DELETE FROM events WHERE n = (SELECT min(n) FROM events)`))
-		if n == 0 || err != nil {
-			return false, err
-		}
+		return true, nil
 	}
-	return true, nil
 }
 
 // dropCalls takes the oldest ended calls that had ended before a time, each after its events and audit entries, as long as need says so.
@@ -128,15 +137,20 @@ func dropCalls(before time.Time, need func(*sql.Tx) (bool, error)) trimStep {
 			if room -= gone; room <= 0 || err != nil {
 				return true, err
 			}
-			if _, err := tx.Exec(`DELETE FROM ended WHERE accepted = ? AND id = ?`, accepted, id); err != nil {
-				return false, err
-			}
-			if _, err := tx.Exec(`DELETE FROM calls WHERE n = ?`, n); err != nil {
+			if err := dropCall(tx, n, accepted, id); err != nil {
 				return false, err
 			}
 		}
 		return true, nil
 	}
+}
+
+// dropCall takes a call whose events and audit entries are gone.
+func dropCall(tx *sql.Tx, n, accepted int64, id string) error {
+	_, asked := tx.Exec(`DELETE FROM requests WHERE call = ?`, n)
+	_, ended := tx.Exec(`DELETE FROM ended WHERE accepted = ? AND id = ?`, accepted, id)
+	_, call := tx.Exec(`DELETE FROM calls WHERE n = ?`, n)
+	return errors.Join(asked, ended, call)
 }
 
 // shrink gives free pages back to the file system, a few at a time.

@@ -119,6 +119,9 @@ func (d *Driver) Waiting(skill string) []string { return d.pool.ids(skill) }
 // Count returns how many cells are ready for a call, are being started, and are being destroyed before any had them.
 func (d *Driver) Count() (ready, starting, leaving int) { return d.pool.counted() }
 
+// Max returns how many cells may wait at once.
+func (d *Driver) Max() int { return d.pool.opts.Max }
+
 // Drain destroys the cells that wait and starts no more. Calls go on, cold.
 func (d *Driver) Drain() { d.pool.drain() }
 

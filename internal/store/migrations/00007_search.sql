@@ -28,4 +28,19 @@ CREATE INDEX ended_by_skill     ON ended (skill, accepted, id);
 CREATE INDEX ended_by_principal ON ended (principal, accepted, id) WHERE principal <> '';
 CREATE INDEX ended_badly        ON ended (accepted, id, verdict) WHERE verdict <> 'ok';
 
+-- What calls were asked, as JSON. call is the n of calls, at is when it was journalled.
+CREATE TABLE requests (
+  call INTEGER PRIMARY KEY,
+  at   INTEGER NOT NULL,
+  data BLOB    NOT NULL
+);
+
+-- The policies that calls ran under, as JSON. Which one a call had is in its view. used is the acceptance of the latest call that had
+-- it, or up to an hour before that.
+CREATE TABLE policies (
+  digest TEXT    PRIMARY KEY,
+  used   INTEGER NOT NULL,
+  data   BLOB    NOT NULL
+) WITHOUT ROWID;
+
 PRAGMA user_version = 7;

@@ -35,6 +35,7 @@
     themes()
   })
   document.addEventListener('htmx:load', function (e) { localTimes(e.detail.elt.parentNode || document) })
+  document.addEventListener('htmx:sseMessage', function (e) { localTimes(e.target) }) // before it is painted
 
   // Errors are pages of their own: show what they say.
   document.addEventListener('htmx:beforeSwap', function (e) {
