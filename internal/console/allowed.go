@@ -38,7 +38,7 @@ func allowedOf(settings *catalog.Override, known []catalog.Summary) allowedForm 
 			bySlug[catalog.Fold(s.Slug)] = s
 		}
 	}
-	for _, slug := range listed(settings.Allowed) {
+	for _, slug := range allowedIn(settings.Allowed) {
 		s, there := bySlug[slug]
 		f.Choices = append(f.Choices, skillChoice{Slug: slug, Description: s.Description, Source: s.Source, On: true, Unknown: !there && known != nil})
 		delete(bySlug, slug)

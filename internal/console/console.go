@@ -144,5 +144,6 @@ func (c *Console) pages() []page {
 		c.auditPages(),
 		c.doctorPages(),
 		c.callsPages(),
+		c.callPages(),
 	)
 }

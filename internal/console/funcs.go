@@ -15,7 +15,7 @@ import (
 func funcs() template.FuncMap {
 	return template.FuncMap{
 		"at": at, "bytes": sizeText, "took": tookText, "stamp": stamp, "clock": clock, "iso": iso, "verdict": verdictOf, "plain": plainText,
-		"count": countText, "json": jsonText, "short": short, "join": strings.Join, "percent": percent, "plural": plural,
+		"count": countText, "json": jsonText, "short": short, "join": strings.Join, "named": named, "percent": percent, "plural": plural,
 		"fieldtext": fieldText, "fieldvalue": valueText, "party": partyText,
 		"recent": recent,
 	}

@@ -87,6 +87,8 @@ var notices = map[string]string{
 	"pull-started":  "The pull has begun. It goes on if you leave this page.",
 	"pull-running":  "This image is being pulled already.",
 	"pruned":        "Done. Below is what became of each image.",
+	"cancelling":    "The call is being cancelled.",
+	"again":         "The call was started again; this is the new one.",
 }
 
 // render shows a page: web/pages/NAME.html with data as .Data.

@@ -1,0 +1,154 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/control"
+)
+
+// remark is something about a call that is worth telling beside its end, or without a failure.
+type remark struct {
+	Text   string
+	Change []advice
+}
+
+// remarks tells them, the weightiest first.
+func (c *cause) remarks(answer *a2e.CallResponse) []remark {
+	all := c.noted()
+	if answer != nil && answer.Data != nil && answer.Data.Truncated {
+		b, _ := c.limit("limits.output")
+		all = append(all, remark{
+			fmt.Sprintf("The result is not whole: it was longer than the skill may write (limits.output%s), and the rest was dropped.", known(b.value)),
+			append(b.raise("limits.output", bytesText(roomy(2*max(bytesOf(b.value), 8*mib), 64*mib))), advice{Do: "Or let the skill leave large results as a file in /out."}),
+		})
+	}
+	all = append(all, c.strained()...)
+	if c.fail == nil && c.refused() > 0 {
+		all = append(all, remark{
+			fmt.Sprintf("hotcell refused it %s on its way: a host, a model or a tool that it may not use. The skill went on without.", plural(c.refused(), "request", "requests")),
+			refusalHints()[0].change,
+		})
+	}
+	return all
+}
+
+func known(value string) string {
+	if value == "" {
+		return ""
+	}
+	return ": " + value
+}
+
+// noted puts the notes of a call into words.
+func (c *cause) noted() (all []remark) {
+	for _, key := range slices.Sorted(maps.Keys(c.call.Notes)) {
+		n, _ := wholeNumber(c.call.Notes[key])
+		switch key {
+		case "oom_child":
+			b, _ := c.limit("limits.memory")
+			all = append(all, remark{
+				fmt.Sprintf("One of its processes was killed because the cell reached its memory limit (limits.memory%s). The result stands, and may lack what that process was for.", known(b.value)),
+				b.raise("limits.memory", bytesText(roomy(2*max(bytesOf(b.value), 128*mib), mostMemory))),
+			})
+		case "oom_pressure":
+			all = append(all, remark{"One of its processes was killed because the host ran out of memory. The result stands.", nil})
+		case "exit_code":
+			if c.fail != nil {
+				continue
+			}
+			all = append(all, remark{fmt.Sprintf("Its program gave a result and ended with exit code %d afterwards. The result stands; the program may have failed while it tidied up.", n), nil})
+		case "signal":
+			all = append(all, remark{fmt.Sprintf("Its program gave a result and was ended by signal %d afterwards. The result stands.", n), nil})
+		case "engine_lost":
+			all = append(all, remark{"The engine lost the cell after it had given its result. The result stands.", nil})
+		case "output_over":
+			what, _ := c.call.Notes[key].(string)
+			field := map[string]string{"out": "limits.out"}[what]
+			field = cmp.Or(field, "limits.output")
+			b, _ := c.limit(field)
+			all = append(all, remark{
+				fmt.Sprintf("It wrote more than it may (%s%s). What was too much was dropped; the result stands.", field, known(b.value)),
+				b.raise(field, bytesText(roomy(2*max(bytesOf(b.value), 8*mib), 64*mib))),
+			})
+		default:
+			all = append(all, remark{clip(key, 80) + ": " + clip(fmt.Sprint(c.call.Notes[key]), 200), nil})
+		}
+	}
+	return all
+}
+
+// strained tells where it was near a limit.
+func (c *cause) strained() (all []remark) {
+	u := c.usage()
+	if cpu, ok := c.limit("limits.cpu"); ok && c.took() > 0 && time.Duration(u.ThrottledMS)*time.Millisecond > c.took()/5 {
+		want := "2"
+		if coresOf(cpu.value) >= 1000 {
+			want = fmt.Sprint(2 * ((coresOf(cpu.value) + 999) / 1000))
+		} else if coresOf(cpu.value) < 500 {
+			want = "1"
+		}
+		all = append(all, remark{
+			fmt.Sprintf("It was slowed down: for %s of its %s it wanted more processor than its limit (limits.cpu: %s) lets it have.",
+				tookText(time.Duration(u.ThrottledMS)*time.Millisecond), tookText(c.took()), cpu.value),
+			cpu.raise("limits.cpu", want),
+		})
+	}
+	memory, ok := c.limit("limits.memory")
+	oom := c.fail != nil && c.fail.Code == a2e.OutOfMemory || c.call.Notes["oom_child"] != nil
+	if n := bytesOf(memory.value); ok && n > 0 && u.MemoryPeakBytes > n/10*9 && !oom && n < mostMemory {
+		all = append(all, remark{
+			fmt.Sprintf("It came close to its memory limit: %s of %s. A slightly larger input may be too much.", binary(u.MemoryPeakBytes), memory.value),
+			memory.raise("limits.memory", bytesText(roomy(2*n, mostMemory))),
+		})
+	}
+	return all
+}
+
+var (
+	plainName  = regexp.MustCompile(`^[a-z0-9]+(?:[-_][a-z0-9]+)*$`)
+	deniedHost = regexp.MustCompile(`([A-Za-z0-9.\-]{1,200}:[0-9]{1,5}) is not in network\.allow`)
+	wantSecret = regexp.MustCompile(`the secret ([A-Za-z0-9_.\-]{1,64})`)
+)
+
+// fill puts the names that are known in the places of examples: only such as can do no harm in a file or a shell.
+func (c *cause) fill(e *explanation) {
+	swap := map[string]string{}
+	if plainName.MatchString(c.call.Skill) {
+		swap["SKILL"] = c.call.Skill
+	}
+	if m := deniedHost.FindStringSubmatch(c.fail.Message + "\n" + c.text("stderr")); m != nil {
+		swap["api.example.org:443"] = m[1]
+		for i, s := range e.What {
+			e.What[i] = strings.Replace(s, "Put that host in the place of api.example.org below.", "It was "+m[1]+".", 1)
+		}
+	}
+	if m := wantSecret.FindStringSubmatch(c.fail.Message); m != nil && c.fail.Code == a2e.RuntimeError {
+		swap["NAME"] = m[1]
+	}
+	for i := range e.Change {
+		for from, to := range swap {
+			e.Change[i].Text = strings.ReplaceAll(e.Change[i].Text, from, to)
+		}
+	}
+}
+
+// cuts puts the cuts of a policy into words.
+func cuts(ran *control.Ran) []string {
+	if ran == nil {
+		return nil
+	}
+	var all []string
+	for _, cut := range ran.Clamps {
+		asker := map[string]string{"skill": "the skill", "call": "the caller"}[cut.Asker]
+		by := map[string]string{"operator": "the operator allows", "host": "hotcell allows", "limits.memory": "limits.memory has room for", "skill": "the skill allows", "default": "the default is"}[cut.By]
+		all = append(all, fmt.Sprintf("%s: %s asked for %s, %s %s.", cut.Field, cmp.Or(asker, cut.Asker), cut.Asked, cmp.Or(by, cut.By+" allows"), cut.Granted))
+	}
+	return all
+}
