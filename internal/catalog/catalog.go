@@ -124,6 +124,14 @@ type Draft struct {
 	Provenance                                      string             // human or agent
 }
 
+// The caps of custom skills.
+const (
+	MaxCustom      = 25      // of one principal
+	MaxSidecars    = 20      // of one skill, beside SKILL.md
+	MaxCustomBytes = 200_000 // of one skill, all in all
+	MaxDescription = 1024    // characters
+)
+
 // AnyRevision is a write whatever the current revision.
 const AnyRevision = -1
 
@@ -140,8 +148,21 @@ type Custom interface {
 	Create(ctx context.Context, who a2e.Caller, principal int64, d Draft) (*CustomSkill, error)
 	Update(ctx context.Context, who a2e.Caller, principal int64, name string, match int64, d Draft) (*CustomSkill, error)
 	Restore(ctx context.Context, who a2e.Caller, principal int64, name string, match int64) (*CustomSkill, error)
+	// Open returns a custom skill with what its files contain, and with what it was before its last change to who may write it.
+	Open(ctx context.Context, who a2e.Caller, principal int64, name string) (*Opened, error)
+	// Check returns what Create ("" as name) or Update would: the warnings of the skill that it would be, or why it is refused.
+	// Nothing is written.
+	Check(ctx context.Context, who a2e.Caller, principal int64, name string, d Draft) ([]Finding, error)
 	// Delete removes the skill and its name from every allowlist of the principal, in one transaction.
 	Delete(ctx context.Context, who a2e.Caller, principal int64, name string, match int64) (*Deleted, error)
+}
+
+// Opened is a custom skill with all that it consists of.
+type Opened struct {
+	CustomSkill
+	Creator, Updater string // the names of who wrote it, "" where they are not known
+	Content          Content
+	Previous         *Content // nil: there is none, or the caller may not restore it
 }
 
 // AllowlistRow is an agent, or the default of a principal (id 0, no name), whose allowlist has a skill.

@@ -37,6 +37,7 @@ type Options struct {
 
 	Reader    catalog.Reader
 	Custom    catalog.Custom
+	Installer catalog.Installer
 	Agents    catalog.Agents
 	Approvals catalog.Approvals
 	Audit     control.Auditor
@@ -145,5 +146,7 @@ func (c *Console) pages() []page {
 		c.doctorPages(),
 		c.callsPages(),
 		c.callPages(),
+		c.skillPages(),
+		c.customPages(),
 	)
 }

@@ -17,7 +17,7 @@ func funcs() template.FuncMap {
 		"at": at, "bytes": sizeText, "took": tookText, "stamp": stamp, "clock": clock, "iso": iso, "verdict": verdictOf, "plain": plainText,
 		"count": countText, "json": jsonText, "short": short, "join": strings.Join, "named": named, "percent": percent, "plural": plural,
 		"fieldtext": fieldText, "fieldvalue": valueText, "party": partyText,
-		"recent": recent,
+		"recent": recent, "text": textOf,
 	}
 }
 
@@ -154,4 +154,12 @@ func plural(n int, one, more string) string {
 		return "1 " + one
 	}
 	return countText(n) + " " + more
+}
+
+// textOf is a text that may not be there.
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }

@@ -89,6 +89,10 @@ var notices = map[string]string{
 	"pruned":        "Done. Below is what became of each image.",
 	"cancelling":    "The call is being cancelled.",
 	"again":         "The call was started again; this is the new one.",
+	"made":          "The skill is made. It can be called from now on.",
+	"saved":         "Saved. Calls that follow use it.",
+	"restored":      "Restored. What it was a moment ago is kept: restoring once more brings it back.",
+	"rolled-back":   "The earlier version is the current one now. Calls that follow use it.",
 }
 
 // render shows a page: web/pages/NAME.html with data as .Data.

@@ -14,13 +14,13 @@ import (
 
 // The caps of custom skills.
 const (
-	mostSkills      = 25 // of one principal
-	mostFiles       = 20 // of one skill, beside SKILL.md
-	mostBytes       = 200_000
-	mostDescription = 1024 // characters
-	mostPath        = 512  // bytes of a path
-	mostPart        = 255  // and between two of its slashes
-	frontEstimate   = 128  // bytes that the rest of a frontmatter counts
+	mostSkills      = catalog.MaxCustom
+	mostFiles       = catalog.MaxSidecars
+	mostBytes       = catalog.MaxCustomBytes
+	mostDescription = catalog.MaxDescription
+	mostPath        = 512 // bytes of a path
+	mostPart        = 255 // and between two of its slashes
+	frontEstimate   = 128 // bytes that the rest of a frontmatter counts
 )
 
 // requiredName returns the name of a draft.

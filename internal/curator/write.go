@@ -170,18 +170,23 @@ func (c custom) toWrite(ctx context.Context, who a2e.Caller, principal int64, na
 // Update implements [catalog.Custom].
 func (c custom) Update(ctx context.Context, who a2e.Caller, principal int64, name string, match int64, d catalog.Draft) (*catalog.CustomSkill, error) {
 	return c.replace(ctx, who, principal, name, match, provenance(d), func(at owned, old catalog.Record) (catalog.Content, error) {
-		if d.Name != nil && strings.TrimSpace(*d.Name) != old.Name {
-			return old.Content, refuse(catalog.ValidationError, "name cannot be changed by update. Delete '%s' and create '%s' instead.",
-				old.Name, shown(strings.TrimSpace(*d.Name)))
-		}
-		if d.Files != nil {
-			if err := checkFiles(*d.Files); err != nil {
-				return old.Content, err
-			}
-		}
-		content, err := merge(old.Content, d)
-		return content, cmp.Or(err, c.checkCode(at.owner, content.Files))
+		return c.changed(at, old, d)
 	})
+}
+
+// changed is what a skill becomes by an update.
+func (c custom) changed(at owned, old catalog.Record, d catalog.Draft) (catalog.Content, error) {
+	if d.Name != nil && strings.TrimSpace(*d.Name) != old.Name {
+		return old.Content, refuse(catalog.ValidationError, "name cannot be changed by update. Delete '%s' and create '%s' instead.",
+			old.Name, shown(strings.TrimSpace(*d.Name)))
+	}
+	if d.Files != nil {
+		if err := checkFiles(*d.Files); err != nil {
+			return old.Content, err
+		}
+	}
+	content, err := merge(old.Content, d)
+	return content, cmp.Or(err, c.checkCode(at.owner, content.Files))
 }
 
 // Restore implements [catalog.Custom]. What the skill may use is no content, and stays.

@@ -17,7 +17,7 @@ func pagesOverHTTP(o Options) (pagesDoor, error) {
 	}
 	c, err := console.New(console.Options{
 		Control: o.Supervisor, Book: o.Book, Pulse: o.Pulse, Handler: o.Supervisor, Auth: o.Auth,
-		Reader: o.Reader, Custom: o.Custom, Agents: o.Agents, Approvals: o.Approvals, Audit: o.Audit,
+		Reader: o.Reader, Custom: o.Custom, Installer: o.Installer, Agents: o.Agents, Approvals: o.Approvals, Audit: o.Audit,
 		Explain: o.Explain, Images: o.Images, Doctor: o.Doctor, Version: o.Version, Log: o.Log,
 	})
 	return pagesDoor{c}, err
