@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -13,6 +14,7 @@ import (
 // seeded is what lies behind the pages of a daemon.
 type seeded struct {
 	calls     map[string]string // ids of calls, by what became of them
+	principal int64             // whose all of it is
 	agents    map[string]int64  // ids of agents, by name
 	approvals map[string]string // ids of requests that wait, by what they ask for and of which skill
 }
@@ -108,6 +110,16 @@ func (s *seeded) look(ctx context.Context, c client) error {
 	for _, a := range approvals.Data.Approvals {
 		s.approvals[a.Action+" "+a.Skill] = a.ID
 	}
+	var principals struct {
+		Data struct{ Principals []struct{ ID int64 } }
+	}
+	if err := c.ask(ctx, http.MethodGet, "/api/v1/principals", nil, &principals); err != nil {
+		return err
+	}
+	if len(principals.Data.Principals) == 0 {
+		return errors.New("nobody is here")
+	}
+	s.principal = principals.Data.Principals[0].ID
 	if len(s.agents) == 0 || len(s.approvals) == 0 {
 		return fmt.Errorf("%d agents, %d requests for approval", len(s.agents), len(s.approvals))
 	}

@@ -29,7 +29,7 @@ func routes(t *testing.T) []console.Route {
 	t.Helper()
 	c, err := console.New(console.Options{
 		Control: struct{ control.Limited }{}, Book: struct{ control.Book }{}, Pulse: struct{ control.Pulsing }{},
-		Reader: struct{ catalog.Reader }{}, Custom: struct{ catalog.Custom }{}, Agents: struct{ catalog.Agents }{}, Approvals: struct{ catalog.Approvals }{},
+		Reader: struct{ catalog.Reader }{}, Custom: struct{ catalog.Custom }{}, Agents: struct{ catalog.Agents }{}, Installer: struct{ catalog.Installer }{}, Approvals: struct{ catalog.Approvals }{},
 		Audit: struct{ control.Auditor }{}, Explain: struct{ control.Explainer }{}, Images: struct{ control.Images }{}, Doctor: struct{ control.Examiner }{},
 	})
 	if err != nil {
