@@ -144,7 +144,7 @@ func folders(root string) error {
 		"hostile-output/skill.yaml":                                                 "limits: {memory: 64Mi, cpu: '1'}\ncategory: " + quoted(short()) + "\ntags: [" + quoted(short()) + "]\ntriggers: [" + quoted(all["link"]) + "]\nwhen_to_use: " + quoted(all["markdown"]) + "\nargument_hint: " + quoted(all["htmx"]) + "\nicon: " + quoted(short()) + "\nexamples: [" + quoted(short()) + "]\ninput_schema: {\"type\": \"object\", \"title\": " + quoted(short()) + ", \"properties\": {" + strings.Join(properties, ",") + "}}\n",
 		"hostile-output/payloads.json":                                              string(list),
 		"hostile-output/scripts/main.py":                                            hostileOutput,
-		"hostile-output/scripts/page.html":                                          strings.Join(said(), "\n"),
+		"hostile-output/scripts/page.html":                                          strings.ReplaceAll(strings.Join(said(), "\n"), "\x00", ""),
 		"hostile-output/" + fileName() + ".md":                                      markdown(),
 		"hostile-error/SKILL.md":                                                    "---\nname: hostile-error\ndescription: " + quoted(all["bidi"]) + "\n---\n" + all["word"],
 		"hostile-error/skill.yaml":                                                  "limits: {memory: 64Mi, cpu: '1'}\n",
@@ -203,11 +203,12 @@ for i, text in enumerate(said):
     print(text, file=sys.stderr)
     hotcell.event("progress", {"pct": text, "message": {"nested": [text]}, text[:100]: text})
     hotcell.event(text[:40] or "x", {"text": text})
+whole = "\n".join(said).replace("\0", "")
 for name, text, mime in [
-    ("page.html", "\n".join(said), "text/html"),
+    ("page.html", whole, "text/html"),
     ("picture.svg", '<svg xmlns="http://www.w3.org/2000/svg" onload="window.__xss=\'file\'"><script>window.__xss="file"</script><circle r="9"/></svg>', "image/svg+xml"),
     ("lies.png", "<script>window.__xss='lies'</script>", "image/png"),
-    ("notes.md", "\n".join(said), "text/markdown"),
+    ("notes.md", whole, "text/markdown"),
     ("script.js", "window.__xss='js'", "text/javascript"),
     ("<img data-xss src=x onerror=window.__xss=1>.txt", said[0], "text/plain"),
     ("mime.txt", said[0], "text/html; charset=utf-7\r\nX-Evil: 1"),

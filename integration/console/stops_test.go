@@ -79,7 +79,7 @@ func skillStops() []stop {
 		{route: "GET /console/custom/{name}", name: "custom-hostile", path: "/console/custom/hostile-custom", shows: []string{"hostile-custom"}},
 		{route: "GET /console/custom/{name}/files/{path...}", name: "custom-file", path: "/console/custom/house-style/files/references/words.md", shows: []string{"colour, not color"}},
 		{route: "GET /console/custom/{name}/files/{path...}", name: "custom-file-hostile", path: "/console/custom/hostile-custom/files/references/evil.svg", shows: []string{"window.__xss"}},
-		{route: "GET /console/custom/-/new", name: "custom-new", path: "/console/custom/-/new", shows: []string{"Name", "Description"}},
+		{route: "GET /console/custom/-/new", name: "custom-new", path: "/console/custom/-/new", shows: []string{"Write a skill", "What it does"}},
 		{route: "GET /console/custom/{name}/edit", name: "custom-edit", path: "/console/custom/house-style/edit", shows: []string{"house-style"}},
 		{route: "GET /console/custom/{name}/edit", name: "custom-edit-hostile", path: "/console/custom/hostile-custom/edit", shows: []string{"hostile-custom"}},
 		{route: "GET /console/custom/{name}/changes", name: "custom-changes", path: "/console/custom/house-style/changes", shows: []string{"No jargon."}},
@@ -100,7 +100,7 @@ func agentStops(s *seeded) []stop {
 		{route: one, name: "approval-create", path: approval("create greetings"), shows: []string{"greetings", "Dear all,", "Approve"}},
 		{route: one, name: "approval-update", path: approval("update house-style"), shows: []string{"house-style"}},
 		{route: one, name: "approval-hostile", path: approval("create hostile-wish"), shows: []string{"hostile-wish"}},
-		{route: one, name: "approval-delete", path: approval("delete house-style"), shows: []string{"house-style", "delete"}},
+		{route: one, name: "approval-delete", path: approval("delete house-style"), shows: []string{"Delete skill house-style"}},
 	}
 }
 
@@ -108,11 +108,11 @@ func hostStops() []stop {
 	return []stop{
 		{route: "GET /console/policies", name: "policies", path: "/console/policies", shows: []string{"Policies", "monthly-report"}},
 		{route: "GET /console/policies", name: "policy", path: "/console/policies?skill=weather-lookup", shows: []string{"weather-lookup", "weather.example:443"}},
-		{route: "GET /console/policies", name: "policy-none", path: "/console/policies?skill=" + url.QueryEscape(short()), shows: []string{"No shipped skill"}},
-		{route: "GET /console/images", name: "images", path: "/console/images", shows: []string{"Images", "hotcell/python:3"}},
+		{route: "GET /console/policies", name: "policy-none", path: "/console/policies?skill=" + url.QueryEscape(short()), shows: []string{"No shipped skill"}, status: 404},
+		{route: "GET /console/images", name: "images", path: "/console/images", shows: []string{"Images"}},
 		{route: "GET /console/audit", name: "audit", path: "/console/audit", shows: []string{"Audit", "call.end"}},
 		{route: "GET /console/audit", name: "audit-skill", path: "/console/audit?skill=monthly-report", shows: []string{"monthly-report"}},
-		{route: "GET /console/audit/{n}", name: "audit-row", path: "/console/audit/5", shows: []string{"hash"}},
+		{route: "GET /console/audit/{n}", name: "audit-row", path: "/console/audit/5", shows: []string{"call.end"}},
 		{route: "GET /console/doctor", name: "doctor", path: "/console/doctor", shows: []string{"Doctor"}},
 	}
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,12 +12,11 @@ import (
 
 // stop is a page that is walked to.
 type stop struct {
-	route string // of the console's table
-	name  string // of its picture
-	path  string // of the daemon that asks nobody
-	shows []string
-	// scripted are texts that only scripts bring.
-	scripted []string
+	route  string // of the console's table
+	name   string // of its picture
+	path   string // of the daemon that asks nobody
+	shows  []string
+	status int // 0: 200
 }
 
 // call is the address of the page of a call that was seeded.
@@ -59,6 +57,23 @@ func TestEveryRouteIsWalked(t *testing.T) {
 	}
 }
 
+// stop visits a page of the walk.
+func (s *sheet) stop(p stop) {
+	s.t.Helper()
+	want := 200
+	if p.status != 0 {
+		want = p.status
+		s.expectFailure(p.path)
+	}
+	s.visit(p.path)
+	s.mu.Lock()
+	status := s.status
+	s.mu.Unlock()
+	if status != want {
+		s.fault("%s: %d, want %d", s.where(), status, want)
+	}
+}
+
 // Every page is sound in dark and light, on wide and narrow screens, and axe-core finds nothing serious.
 func TestPages(t *testing.T) {
 	d := openDaemon(t)
@@ -66,9 +81,9 @@ func TestPages(t *testing.T) {
 		t.Run(l.String(), func(t *testing.T) {
 			s := blank(t, d, l)
 			for _, p := range stops(d.seeded) {
-				s.visit(p.path)
+				s.stop(p)
 				s.settle()
-				s.shows(append(slices.Clone(p.shows), p.scripted...)...)
+				s.shows(p.shows...)
 				s.sound()
 				s.judged()
 				s.shoot(p.name)
@@ -85,7 +100,7 @@ func TestPagesWithoutScripts(t *testing.T) {
 		t.Run(l.String(), func(t *testing.T) {
 			s := blank(t, d, l)
 			for _, p := range stops(d.seeded) {
-				s.visit(p.path)
+				s.stop(p)
 				s.shows(p.shows...)
 				s.fits()
 				s.canary()
@@ -100,7 +115,7 @@ func TestKeyboard(t *testing.T) {
 	d := openDaemon(t)
 	s := blank(t, d, look{})
 	for _, p := range stops(d.seeded) {
-		s.visit(p.path)
+		s.stop(p)
 		s.settle()
 		s.keyed()
 		s.check()

@@ -18,7 +18,7 @@ type editView struct {
 	Verdict   *verdictView
 	Conflict  bool
 	Changes   []partChange // what saving would change, where somebody else saved meanwhile
-	Gone      bool     // the skill is there no more
+	Gone      bool         // the skill is there no more
 	LastBy    *catalog.Opened
 	Most      int // sidecar files
 	MostText  int64
