@@ -76,6 +76,7 @@ type sheet struct {
 	status  int             // of the page itself
 	headers network.Headers // of the page itself
 	awaited []string        // parts of addresses whose failure is meant
+	updates int             // server-sent events that came
 }
 
 // open opens a page of a daemon.
@@ -278,6 +279,7 @@ func (s *sheet) check() {
 
 // hear is told of everything that happens in the tab.
 func (s *sheet) hear(event any) {
+	s.told(event)
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
 		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {

@@ -132,6 +132,9 @@ func (d *callView) answer(c *cause, answer *a2e.CallResponse) {
 			if r.Data != nil {
 				d.Data, d.Clipped = prettyJSON(r.Data, shownData)
 			}
+			if d.Data == "null" { // what a journal has of a result without data
+				d.Data = ""
+			}
 		}
 	}
 	if c.fail == nil {

@@ -46,8 +46,11 @@ func known(value string) string {
 	return ": " + value
 }
 
-// noted puts the notes of a call into words.
+// noted puts the notes of a call into words. They are about a result that stands: what failed has its explanation.
 func (c *cause) noted() (all []remark) {
+	if c.fail != nil {
+		return nil
+	}
 	for _, key := range slices.Sorted(maps.Keys(c.call.Notes)) {
 		n, _ := wholeNumber(c.call.Notes[key])
 		switch key {
@@ -60,9 +63,6 @@ func (c *cause) noted() (all []remark) {
 		case "oom_pressure":
 			all = append(all, remark{"One of its processes was killed because the host ran out of memory. The result stands.", nil})
 		case "exit_code":
-			if c.fail != nil {
-				continue
-			}
 			all = append(all, remark{fmt.Sprintf("Its program gave a result and ended with exit code %d afterwards. The result stands; the program may have failed while it tidied up.", n), nil})
 		case "signal":
 			all = append(all, remark{fmt.Sprintf("Its program gave a result and was ended by signal %d afterwards. The result stands.", n), nil})
