@@ -55,8 +55,8 @@ func (s *sheet) strict() {
 			s.fault("%s: the content security policy has %s %q, want %q", s.where(), name, policy[name], want)
 		}
 	}
-	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"} {
-		if got := s.header(name); got != want && !(name == "Referrer-Policy" && got == "same-origin") {
+	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cache-Control": "no-store"} {
+		if got := s.header(name); got != want {
 			s.fault("%s: %s is %q, want %q", s.where(), name, got, want)
 		}
 	}
