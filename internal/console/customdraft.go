@@ -68,8 +68,8 @@ func (v *visit) draftForm() *draftForm {
 	return f
 }
 
-// shownRevision is what a form was made from.
-func (v *visit) shownRevision() int64 {
+// revision is what a form was made from.
+func (v *visit) revision() int64 {
 	n, err := strconv.ParseInt(v.form("revision"), 10, 64)
 	if err != nil || n < 0 {
 		return 0 // which none has

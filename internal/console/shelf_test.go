@@ -22,6 +22,7 @@ import (
 // shelf is a real catalog over a store in a file, and the console over it.
 type shelf struct {
 	desk    *desk
+	db      *store.Store
 	disk    fstest.MapFS
 	lib     *skills.Library
 	custom  catalog.Custom
@@ -50,6 +51,7 @@ func newShelf(t testing.TB, files ...string) *shelf {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.db = db
 	t.Cleanup(func() { _ = db.Close() })
 	if s.lib, err = skills.Load([]skills.Source{{Label: skills.SourceProject, FS: s.disk, Path: "skills"}}, nil); err != nil {
 		t.Fatal(err)

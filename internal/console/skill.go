@@ -55,7 +55,7 @@ func (v *visit) skill() error {
 		row := fileRow{File: f}
 		if f.Bytes <= catalog.MaxRead {
 			row.Look = skillFilePath(found, f.Path)
-			row.Save = withPair(row.Look, "download", "1")
+			row.Save = withParam(row.Look, "download", "1")
 		}
 		d.Rows = append(d.Rows, row)
 	}

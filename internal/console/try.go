@@ -55,7 +55,7 @@ func (v *visit) trial() (*tryView, *catalog.Entry, error) {
 	}
 	for i, raw := range entry.Examples[:min(len(entry.Examples), maxExamples)] {
 		if label, _ := proposal(raw); label != "" {
-			d.Examples = append(d.Examples, example{label, withPair(d.Path, "example", strconv.Itoa(i))})
+			d.Examples = append(d.Examples, example{label, withParam(d.Path, "example", strconv.Itoa(i))})
 		}
 	}
 	return d, entry, nil
