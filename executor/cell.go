@@ -113,12 +113,14 @@ func (s *Supervisor) engine(skill *skills.Skill, arch string) (sandbox.Tree, err
 	return s.cfg.Engine(arch)
 }
 
-// start leases a cell that waits, or makes one and starts it, all before the deadline. On failure nothing of it is left, or
-// it is being undone.
-func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, undo *cleanup.Stack) (*cell, *a2e.Error) {
+// start starts the cell box, which was leased ahead, or leases one that waits, or makes one, all before the deadline. On failure
+// nothing of it is left, or it is being undone.
+func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, box sandbox.Sandbox, name string, undo *cleanup.Stack) (*cell, *a2e.Error) {
 	began := time.Now()
 	s.uses.note(began, b.work.Bundle.Digest, b.work.Runner.Digest, b.work.Engine.Digest)
-	box, name := s.lease(b)
+	if box == nil {
+		box, name = s.lease(b)
+	}
 	waited := box != nil
 	c.phase(phaseOf(waited), began)
 	if !waited {
@@ -134,7 +136,9 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	}
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
-	s.note(c)
+	if !waited {
+		s.note(c)
+	}
 	cl := &cell{name: name, box: box, waited: waited, undo: undo.Release(), exited: make(chan struct{})}
 	cl.ctx, cl.cancel = context.WithCancel(s.base)
 	s.tellCell(c, cl)

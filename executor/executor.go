@@ -136,7 +136,7 @@ func newCall(who a2e.Caller, req *a2e.CallRequest, listener context.Context, can
 	return &call{
 		id: id, req: &own, ran: ran{correlation: audit.Text(own.CorrelationID)}, override: ownOverride(req.LLMOverride), who: who, accepted: now, listener: listener, cancel: cancel, done: make(chan struct{}),
 		spans: spans{from: callerTrace(listener, req)},
-		key:   key{who.Principal, who.Agent, own.ID}, digest: req.Digest(),
+		key:   key{who.Principal, who.Agent, own.ID}, digest: sync.OnceValue(req.Digest),
 		view: control.Call{
 			ID: id, ReqID: own.ID, Skill: own.Name, Principal: who.Principal, Agent: who.Agent, Door: who.Door,
 			State: control.Queued, Accepted: now,

@@ -44,7 +44,7 @@ func (r *registry) add(c *call, now time.Time) (earlier *call, err *a2e.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if old := r.byKey[c.key]; old != nil && (!old.hasEnded() || !old.again && now.Sub(old.now().Ended) < Replay) {
-		if old.digest != c.digest {
+		if old.digest() != c.digest() {
 			return nil, duplicate(c.key.reqID)
 		}
 		return old, nil

@@ -79,6 +79,16 @@ func (s *Supervisor) lease(b *blueprint) (sandbox.Sandbox, string) {
 	return box, name
 }
 
+// ahead is [Supervisor.lease] for a call that may have its cell before the journal has it: one that was granted nothing. Its cell
+// can't reach anything, and what it says is not read until the journal has the call. Should hotcell be killed in between, the cell
+// dies with it, and it is as if the request had never come; where the journal refuses the call, the cell is destroyed unheard.
+func (s *Supervisor) ahead(p *plan, b *blueprint) (sandbox.Sandbox, string) {
+	if p.grants.lease != nil || len(p.grants.all) > 0 {
+		return nil, ""
+	}
+	return s.lease(b)
+}
+
 // waits reports whether the cell of that name waits for a call.
 func (s *Supervisor) waits(name string) bool {
 	pool, ok := s.cfg.Driver.(sandbox.Pool)
