@@ -16,7 +16,7 @@ const Replay = 10 * time.Minute
 const (
 	keepCalls = 1000
 	mostCalls = 20_000
-	keepBytes = 32 << 20
+	keepBytes = 8 << 20
 )
 
 // registry knows the calls that are in flight and those that ended a while ago.

@@ -20,6 +20,8 @@ import (
 const (
 	probeLimit = 5 * time.Second // for the engine to answer at the start
 	socketMode = 0o660
+
+	settleAfter = time.Second // from the ready line: what begins with the doors has begun by then
 )
 
 func (a *app) serveCmd() *cobra.Command {
@@ -98,6 +100,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	warnOfExposure(cfg, log)
 	probeEngine(ctx, sys, log)
 	a.errs.line(fmt.Sprintf("hotcell: ready: http://%s and %s", web.Addr(), cfg.Socket))
+	defer time.AfterFunc(settleAfter, settle).Stop()
 	defer sys.sing(ctx)()
 	return serveDoors(ctx, sys.supervisor, log, append(admin,
 		func(ctx context.Context) error { return rest.Serve(ctx, web, remote, log) },
