@@ -146,6 +146,7 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	c.phase(spanRun, running)
 	p.place = c.place()
 	handed := s.handIn(ctx, cl, c, p, inputs) // first of all: the cell works while the rest is set up
+	s.attend(ctx, c, p, cl)
 	if !c.taking.wait().in() {
 		s.retire(c, cl, facts{})
 		return outcome{}, false

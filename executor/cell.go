@@ -153,11 +153,15 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	cl.stdio = box.Stdio()
 	cl.mouth = newMouth(cl.stdio.Stdin)
 	cl.lines = wall.NewWriter(cl.mouth)
+	s.watch.Phase(phaseOf(waited), time.Since(began), c.spans.call.ID())
+	return cl, nil
+}
+
+// attend has somebody wait for a started cell's end, and read what its stdout does not say.
+func (s *Supervisor) attend(ctx context.Context, c *call, p *plan, cl *cell) {
 	s.tidying.Go(func() { s.observe(cl) })
 	secrets := p.grants.values(ctx)
 	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr, secrets) })
-	s.watch.Phase(phaseOf(waited), time.Since(began), c.spans.call.ID())
-	return cl, nil
 }
 
 // create makes a cell for this call alone, with a user id of its own.

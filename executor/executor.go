@@ -20,18 +20,19 @@ import (
 
 // Supervisor runs calls. It is an [a2e.Handler] and a [control.Control], and is safe for concurrent use.
 type Supervisor struct {
-	cfg     Config
-	log     *slog.Logger
-	watch   Observer
-	journal Journal
-	calls   *registry
-	uids    *uids
-	keys    *keys
-	gate    *gate
-	quotas  *admission.Quotas
-	load    *auth.Shares // bytes of the requests in flight
-	hosts   []*host      // one for each plugin
-	secret  []byte       // of which the tokens of cells are made
+	cfg      Config
+	log      *slog.Logger
+	watch    Observer
+	journal  Journal
+	calls    *registry
+	uids     *uids
+	keys     *keys
+	narrowed *narrowed
+	gate     *gate
+	quotas   *admission.Quotas
+	load     *auth.Shares // bytes of the requests in flight
+	hosts    []*host      // one for each plugin
+	secret   []byte       // of which the tokens of cells are made
 
 	held   *held
 	reaper *reaper
@@ -72,7 +73,7 @@ func New(cfg Config) (*Supervisor, error) {
 	if cfg.Spent != nil {
 		s.quotas.Spend = cfg.Spent.Spend
 	}
-	s.gate, s.keys, s.secret = newGate(s), newKeys(cfg.Driver), newSecret()
+	s.gate, s.keys, s.narrowed, s.secret = newGate(s), newKeys(cfg.Driver), newNarrowed(), newSecret()
 	for _, p := range cfg.Plugins {
 		s.hosts = append(s.hosts, newHost(p))
 	}

@@ -149,7 +149,7 @@ func (c *call) hasEnded() bool {
 func (c *call) size() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return int64(len(c.answer)+c.kept) + 1024
+	return int64(len(c.answer) + c.kept)
 }
 
 // now is the call as it stands.

@@ -12,11 +12,11 @@ import (
 // Replay is how long after a call's end the same request sent again gets the stored answer.
 const Replay = 10 * time.Minute
 
-// How many ended calls are remembered here beyond that, to be looked at. keepBytes bounds the memory of all of it.
+// How many ended calls are remembered here beyond that, to be looked at, and how many bytes of their answers and events.
 const (
 	keepCalls = 1000
 	mostCalls = 20_000
-	keepBytes = 8 << 20
+	keepBytes = 12 << 20
 )
 
 // registry knows the calls that are in flight and those that ended a while ago.
