@@ -25,7 +25,7 @@ const (
 type call struct {
 	id       string
 	key      key
-	digest   func() string // of the request
+	digest   func() string    // of the request
 	req      *a2e.CallRequest // without arguments and metadata once the call has ended
 	override *a2e.LLMConfig   // the caller's, with its credentials, until the call ends; they are kept nowhere else
 	who      a2e.Caller
