@@ -144,7 +144,7 @@ func TestAPersonCanTellWhatToChange(t *testing.T) {
 		"crash":   {"ended by signal 11", "hotcell did not send that signal", "segmentation fault", "native code"},
 		"egress":  {"The skill was refused a host on the network.", "exit code 1", "It was rates.example.net:443", `network: allow: ["rates.example.net:443"]`, `policy: network: allow: ["rates.example.net:443"]`, "line 8, in <module>", "Refused by hotcell 1 request"},
 		"schema":  {"do not fit what the skill takes", "the skill did not run", "/age: expected a number", `"path": "data.csv"`, "No cell was made"},
-		"flood":   {"wrote more text, events or result than it may", "1Mi (limits.output: set by the operator in hotcell.yaml; 32Mi was asked for and cut", "raise policy.limits.output", "policy: limits: output: 2Mi", "350 events in all; 0 before these, 250 after"},
+		"flood":   {"wrote more text, events or result than it may", "1Mi (limits.output: set by the operator in hotcell.yaml; 32Mi was asked for and cut", "raise policy.limits.output", "policy: limits: output: 2Mi", "350 events in all; 300 before these, 0 after"},
 		"ok":      {"12 rows were written", "Worth knowing", "cell reached its memory limit", "wanted more processor than its limit", "A & B <c>", "report.txt"},
 	} {
 		w := b.get("/console/calls/" + id)
@@ -174,6 +174,14 @@ func TestNotesOfFailures(t *testing.T) {
 			t.Errorf("%s: %v, %s", id, got, text)
 		}
 	}
+	for data, want := range map[any]string{nil: "", "a\nb": "a\nb", 12: "12"} {
+		if got, _, _ := resultText(data); got != want {
+			t.Errorf("%v: %q", data, got)
+		}
+	}
+	if got, _, plain := resultText(json.RawMessage(`"a\nb"`)); got != "a\nb" || !plain {
+		t.Errorf("%q", got)
+	}
 	tail, more := tailOf(strings.Repeat("line\n", 30), 12)
 	if strings.Count(tail, "line") != 12 || !more {
 		t.Errorf("%q %v", tail, more)
@@ -182,11 +190,11 @@ func TestNotesOfFailures(t *testing.T) {
 
 func TestPagesOfEvents(t *testing.T) {
 	b := open(t, shown(ends()))
-	first := b.get("/console/calls/flood").Body.String()
+	first := b.get("/console/calls/flood?from=0").Body.String()
 	if n := strings.Count(first, "<li id=\"e"); n != eventsPage || !strings.Contains(first, "?from=100#events") || strings.Contains(first, "Earlier events") {
 		t.Errorf("%d rows", n)
 	}
-	last := b.get("/console/calls/flood?from=300").Body.String()
+	last := b.get("/console/calls/flood").Body.String()
 	if n := strings.Count(last, "<li id=\"e"); n != 50 || !strings.Contains(last, "?from=200#events") || strings.Contains(last, "Later events") {
 		t.Errorf("%d rows", n)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
@@ -59,43 +58,52 @@ func useOf(r control.AuditRow) (u use, ok bool) {
 	if dec.Decode(&data) != nil {
 		return u, false
 	}
-	text := func(key string) string { s, _ := data[key].(string); return clip(s, 300) }
-	ms, _ := wholeNumber(data["ms"])
-	took := tookText(time.Duration(ms) * time.Millisecond)
+	d := useEntry(data)
 	switch r.Kind {
 	case "egress.connect":
-		port, _ := wholeNumber(data["port"])
-		u.Kind, u.What = "host", fmt.Sprintf("%s:%d", text("host"), port)
-		u.verdict(text("verdict") == "refused", text("verdict") == "failed", text("reason"))
-		if u.Outcome == "" {
-			in, _ := wholeNumber(data["bytes_in"])
-			out, _ := wholeNumber(data["bytes_out"])
-			u.Outcome = fmt.Sprintf("reached: %s sent, %s received, %s", sizeText(out), sizeText(in), took)
-		}
+		u.host(d)
 	case "llm.request":
-		u.Kind, u.What = "model", strings.Trim(text("provider")+" / "+text("model"), " /")
-		status, _ := wholeNumber(data["status"])
-		u.verdict(text("reason") != "", status >= 400, text("reason"))
-		in, _ := wholeNumber(data["tokens_in"])
-		out, _ := wholeNumber(data["tokens_out"])
-		if n, isNumber := data["cost"].(json.Number); isNumber {
-			u.cost, _ = n.Float64()
-		}
-		if u.Outcome == "" {
-			u.Outcome = fmt.Sprintf("%s tokens in, %s out, %s", countText(int(in)), countText(int(out)), took)
-		}
-		if u.cost > 0 {
-			u.Outcome += ", cost " + money(u.cost)
-		}
+		u.model(d)
 	case "tool.call":
-		u.Kind, u.What = "tool", text("tool")
-		code := text("code")
+		u.Kind, u.What = "tool", d.text("tool")
+		code := d.text("code")
 		u.verdict(code == "permission_denied", code != "ok", code)
-		u.Outcome = cmp.Or(u.Outcome, "done, "+took)
+		u.Outcome = cmp.Or(u.Outcome, "done, "+d.took())
 	default:
 		return u, false
 	}
 	return u, true
+}
+
+// useEntry is what the audit says of one use.
+type useEntry map[string]any
+
+func (e useEntry) text(key string) string { s, _ := e[key].(string); return clip(s, 300) }
+func (e useEntry) number(key string) int64 {
+	n, _ := wholeNumber(e[key])
+	return n
+}
+func (e useEntry) took() string { return msText(e.number("ms")) }
+
+func (u *use) host(e useEntry) {
+	u.Kind, u.What = "host", fmt.Sprintf("%s:%d", e.text("host"), e.number("port"))
+	u.verdict(e.text("verdict") == "refused", e.text("verdict") == "failed", e.text("reason"))
+	if u.Outcome == "" {
+		u.Outcome = fmt.Sprintf("reached: %s sent, %s received, %s", sizeText(e.number("bytes_out")), sizeText(e.number("bytes_in")), e.took())
+	}
+}
+
+func (u *use) model(e useEntry) {
+	u.Kind, u.What = "model", strings.Trim(e.text("provider")+" / "+e.text("model"), " /")
+	u.verdict(e.text("reason") != "", e.number("status") >= 400, e.text("reason"))
+	if u.Outcome == "" {
+		u.Outcome = fmt.Sprintf("%s tokens in, %s out, %s", countText(int(e.number("tokens_in"))), countText(int(e.number("tokens_out"))), e.took())
+	}
+	if n, ok := e["cost"].(json.Number); ok {
+		if u.cost, _ = n.Float64(); u.cost > 0 {
+			u.Outcome += ", cost " + money(u.cost)
+		}
+	}
 }
 
 // verdict notes what went wrong with a use, if anything did.

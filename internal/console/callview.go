@@ -16,6 +16,9 @@ import (
 // fewEvents is up to how many events the page of a call lists the artifacts itself: for more, a part of it is loaded afterwards.
 const fewEvents = 1000
 
+// anyPage is the page of events that tells most: the last one of a call that failed, else the first.
+const anyPage = -1
+
 // callView is the page of one call.
 type callView struct {
 	Call     control.Call
@@ -41,6 +44,7 @@ type callView struct {
 	Summary  string
 	Data     string
 	Clipped  bool // the data
+	Plain    bool // it is a text, and shown as that
 	Events   *eventList
 	Files    *files // nil: they are looked up apart
 	Ran      *control.Ran
@@ -62,8 +66,13 @@ func (v *visit) callView(ctx context.Context, id string, from int) (*callView, e
 	}
 	d := &callView{Call: call, Live: !call.State.Terminal(), Skills: v.o.Reader != nil && v.who.May(auth.SkillsRead)}
 	most := eventsPage
-	if d.Live {
+	switch {
+	case d.Live:
 		from, most = max(0, call.Events-eventsLive), eventsLive
+	case from == anyPage && call.Code != "" && call.Events > 0:
+		from = (call.Events - 1) / eventsPage * eventsPage
+	case from == anyPage:
+		from = 0
 	}
 	events, err := v.eventsFrom(call.ID, from, most)
 	if err != nil {
@@ -75,16 +84,10 @@ func (v *visit) callView(ctx context.Context, id string, from int) (*callView, e
 			return nil, err
 		}
 	}
-	if d.Ran, err = v.o.Book.Policy(ctx, v.whose(), call.ID); err != nil && !errors.Is(err, control.ErrNotFound) {
-		return nil, err
-	}
-	if d.Asked, err = v.o.Book.Request(ctx, v.whose(), call.ID); err != nil && !errors.Is(err, control.ErrNotFound) {
+	if err := v.booked(ctx, d); err != nil {
 		return nil, err
 	}
 	c := &cause{call: call, ran: d.Ran, asked: d.Asked}
-	if d.Uses, err = v.usesOf(ctx, call); err != nil {
-		return nil, err
-	}
 	c.uses, d.Cost = d.Uses, costOf(d.Uses)
 	if call.Code == a2e.Timeout {
 		c.last = v.lastEvent(call)
@@ -92,6 +95,18 @@ func (v *visit) callView(ctx context.Context, id string, from int) (*callView, e
 	d.fill(c, answer)
 	d.repeatable(v.o.Handler != nil)
 	return d, nil
+}
+
+// booked looks up what is kept beside a call: what it was asked, the policy that it ran under, what it used outside of its cell.
+func (v *visit) booked(ctx context.Context, d *callView) (err error) {
+	if d.Ran, err = v.o.Book.Policy(ctx, v.whose(), d.Call.ID); err != nil && !errors.Is(err, control.ErrNotFound) {
+		return err
+	}
+	if d.Asked, err = v.o.Book.Request(ctx, v.whose(), d.Call.ID); err != nil && !errors.Is(err, control.ErrNotFound) {
+		return err
+	}
+	d.Uses, err = v.usesOf(ctx, d.Call)
+	return err
 }
 
 // lastEvent is the newest event that is kept of a call; nil: there is none.
@@ -137,9 +152,7 @@ func (d *callView) answer(c *cause, answer *a2e.CallResponse) {
 		if r := answer.Data; r != nil {
 			d.Answered = true
 			d.Summary, _ = r.Summary.(string)
-			if raw, isRaw := r.Data.(json.RawMessage); r.Data != nil && !(isRaw && string(raw) == "null") {
-				d.Data, d.Clipped = prettyJSON(r.Data, shownData)
-			}
+			d.Data, d.Clipped, d.Plain = resultText(r.Data)
 		}
 	}
 	if c.fail == nil {
@@ -150,6 +163,26 @@ func (d *callView) answer(c *cause, answer *a2e.CallResponse) {
 	d.Stderr = clip(c.text("stderr"), 4*shownText)
 	d.Tail, d.Longer = tailOf(d.Stderr, 12)
 	d.Code, d.Reason, d.Retry = string(c.fail.Code), c.fail.Reason(), c.fail.Retryable
+}
+
+// resultText is what a call gave, for people: a text as it is, all else as JSON.
+func resultText(data any) (text string, clipped, plain bool) {
+	if raw, ok := data.(json.RawMessage); ok {
+		switch {
+		case string(raw) == "null":
+			return "", false, false
+		case len(raw) > 0 && raw[0] == '"':
+			_ = json.Unmarshal(raw, &data)
+		}
+	}
+	switch s := data.(type) {
+	case nil:
+		return "", false, false
+	case string:
+		return clip(s, shownData), len(s) > shownData, true
+	}
+	text, clipped = prettyJSON(data, shownData)
+	return text, clipped, false
 }
 
 // tailOf returns the last lines of a text, and whether there are more.
