@@ -63,8 +63,8 @@ type system struct {
 	approvals  catalog.Approvals
 	watch      func(ctx context.Context) // keeps the skills up to date until ctx ends; nil: they are looked at when they are asked for
 	supervisor supervisor
-	book       control.Book // searches its calls; may be nil
-	pulse      control.Pulsing
+	book       control.Book    // searches its calls; may be nil
+	pulse      control.Pulsing // tells how it is; with book: there is a console
 	metrics    http.Handler
 	auth       auth.Authenticator              // knows who calls; nil: nobody has to show anything
 	probe      func(ctx context.Context) error // asks the engine whether it is there

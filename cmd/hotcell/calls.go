@@ -23,6 +23,8 @@ type callFlags struct {
 	json  bool
 	limit int
 	from  int
+
+	skill, principal, verdict, since string
 }
 
 func (a *app) callsCmd() *cobra.Command {
@@ -37,6 +39,10 @@ func (a *app) callsCmd() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return a.listCalls(c.Context(), f) },
 	}
 	list.Flags().IntVar(&f.limit, "limit", 50, "at most so many; 0 for as many as can be listed, 10,000")
+	list.Flags().StringVar(&f.skill, "skill", "", "only calls of this `SKILL`")
+	list.Flags().StringVar(&f.principal, "principal", "", "only calls of this `PRINCIPAL`; for admins")
+	list.Flags().StringVar(&f.verdict, "verdict", "", "only `running`, succeeded, failed or canceled calls, or those that failed with a code such as timeout")
+	list.Flags().StringVar(&f.since, "since", "", "only from a `TIME` on: 2030-01-31T12:00:00Z, 2030-01-31, or how long ago, such as 12h or 7d")
 	events := &cobra.Command{
 		Use: "events ID", Short: "Print the events that are kept of a call", Args: exactly("ID"),
 		RunE: func(c *cobra.Command, args []string) error { return a.callEvents(c.Context(), args[0], f) },
@@ -99,13 +105,9 @@ func (a *app) listCalls(ctx context.Context, f callFlags) error {
 	if f.limit < 0 {
 		return usagef("--limit %d: expected no less than 0", f.limit)
 	}
-	daemon, err := a.daemon(f)
+	calls, err := a.findCalls(ctx, f)
 	if err != nil {
 		return err
-	}
-	calls, err := daemon.List(ctx, f.limit)
-	if err != nil {
-		return daemonError("", err)
 	}
 	if f.json {
 		return a.printJSON(append([]control.Call{}, calls...))
@@ -119,6 +121,35 @@ func (a *app) listCalls(ctx context.Context, f callFlags) error {
 	}
 	table(a.out, []string{"ID", "STATE", "SKILL", "DOOR", "ACCEPTED", "TOOK", "EVENTS", "REQUEST"}, rows)
 	return nil
+}
+
+// searching is a daemon that finds calls by what they are.
+type searching interface {
+	Search(ctx context.Context, q control.CallQuery) (control.CallPage, error)
+}
+
+// findCalls asks the daemon for the calls that the flags mean.
+func (a *app) findCalls(ctx context.Context, f callFlags) ([]control.Call, error) {
+	q := control.CallQuery{Skill: f.skill, Principal: f.principal, Verdict: f.verdict}
+	var err error
+	if q.Since, err = pointInTime(f.since, time.Now()); err != nil {
+		return nil, usagef("--since: %w", err)
+	}
+	if err := q.Check(); err != nil {
+		return nil, usagef("--%w", err)
+	}
+	daemon, err := a.daemon(f)
+	if err != nil {
+		return nil, err
+	}
+	finder, can := daemon.(searching)
+	if q == (control.CallQuery{}) || !can {
+		calls, err := daemon.List(ctx, f.limit)
+		return calls, daemonError("", err)
+	}
+	q.Limit = f.limit
+	page, err := finder.Search(ctx, q)
+	return page.Calls, daemonError("", err)
 }
 
 // stateText is where a call stands, and why it failed.

@@ -86,7 +86,7 @@ func (v *visit) agentView(id int64) (view agentView, err error) {
 	if err != nil {
 		return view, err
 	}
-	owners, err := v.owners()
+	owners, err := v.principals()
 	if err != nil {
 		return view, err
 	}
@@ -132,7 +132,7 @@ func cardsOf(a *catalog.Agent, tools []catalog.ToolInfo, settings *catalog.Overr
 	for i, t := range tools {
 		card := toolCard{ID: "tool-" + strconv.Itoa(i), Name: t.Name, Description: t.Description, Writes: t.Writes, On: on[t.Name], Locked: locked}
 		delete(on, t.Name)
-		if t.Name == catalog.SkillToolName && card.On && len(allowedIn(settings.Allowed)) == 0 {
+		if t.Name == catalog.SkillToolName && card.On && len(slugsOf(settings.Allowed)) == 0 {
 			card.Missing = "The list of skills below is empty: this agent can read none."
 		}
 		if card.On {
@@ -155,7 +155,7 @@ func rowsOf(card string, slugs []string, settings *catalog.Override, known []cat
 	for i, slug := range slugs {
 		row := toolSkill{
 			ID: card + "-skill-" + strconv.Itoa(i), Slug: slug, Title: titleOf(slug), Locked: locked,
-			On: slices.Contains(allowedIn(settings.Allowed), catalog.Fold(slug)),
+			On: slices.Contains(slugsOf(settings.Allowed), catalog.Fold(slug)),
 		}
 		there := known == nil || slices.ContainsFunc(known, func(s catalog.Summary) bool { return catalog.Fold(s.Slug) == catalog.Fold(slug) })
 		switch {
@@ -169,7 +169,7 @@ func rowsOf(card string, slugs []string, settings *catalog.Override, known []cat
 	return rows
 }
 
-func allowedIn(list *[]string) []string {
+func slugsOf(list *[]string) []string {
 	if list == nil {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (v *visit) flow(change func(id, match int64, on bool) (said string, err err
 	if err != nil {
 		return err
 	}
-	match, err := v.revision()
+	match, err := v.match()
 	if err != nil {
 		return err
 	}

@@ -60,8 +60,8 @@ func (p paged) Older() int {
 // Newer is the page before.
 func (p paged) Newer() int { return p.Page - 1 }
 
-// owners are the principals that the visitor sees; none where no catalog is there.
-func (v *visit) owners() ([]catalog.Principal, error) {
+// principals are the ones that the visitor sees; none where no catalog is there.
+func (v *visit) principals() ([]catalog.Principal, error) {
 	if v.o.Reader == nil {
 		return nil, nil
 	}
@@ -74,7 +74,7 @@ func ownerName(owners []catalog.Principal, id int64) string {
 		switch {
 		case o.ID != id:
 		case o.Name == "":
-			return "whoever calls"
+			return "everybody here"
 		case o.Kind == "group":
 			return "group " + o.Name
 		default:
@@ -133,7 +133,7 @@ type ownerLine struct {
 func (v *visit) agents() error { return v.agentList(http.StatusOK, agentsView{}) }
 
 func (v *visit) agentList(status int, view agentsView) error {
-	owners, err := v.owners()
+	owners, err := v.principals()
 	if err != nil {
 		return err
 	}
@@ -206,8 +206,8 @@ func noAgent(name string) error {
 	return &catalog.Error{Code: catalog.AgentNotFound, Message: fmt.Sprintf("Agent '%s' not found.", clip(name, 128))}
 }
 
-// revision is the state that a form was made from: a write replaces that and no other.
-func (v *visit) revision() (int64, error) {
+// match is the state that a form was made from: a write replaces that and no other.
+func (v *visit) match() (int64, error) {
 	text := v.form("revision")
 	if text == "" {
 		return catalog.AnyRevision, nil
@@ -224,7 +224,7 @@ func (v *visit) deleteAgent() error {
 	if err != nil {
 		return err
 	}
-	match, err := v.revision()
+	match, err := v.match()
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func allowedOf(settings *catalog.Override, known []catalog.Summary) allowedForm 
 			bySlug[catalog.Fold(s.Slug)] = s
 		}
 	}
-	for _, slug := range allowedIn(settings.Allowed) {
+	for _, slug := range slugsOf(settings.Allowed) {
 		s, there := bySlug[slug]
 		f.Choices = append(f.Choices, skillChoice{Slug: slug, Description: s.Description, Source: s.Source, On: true, Unknown: !there && known != nil})
 		delete(bySlug, slug)
@@ -76,7 +76,7 @@ func (v *visit) allowSkills() error {
 	if err != nil {
 		return err
 	}
-	match, err := v.revision()
+	match, err := v.match()
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (v *visit) defaultsAs(status int, fault string) error {
 	if err != nil {
 		return err
 	}
-	owners, err := v.owners()
+	owners, err := v.principals()
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (v *visit) setDefaults() error {
 	if id == 0 {
 		return noPrincipal()
 	}
-	match, err := v.revision()
+	match, err := v.match()
 	if err != nil {
 		return err
 	}

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/catalog"
@@ -89,15 +87,6 @@ type approvalView struct {
 	Changes []change
 	Stale   string // why the write would not be what the agent meant
 	Rest    string // arguments that are no part of a skill, as JSON
-	Gone    bool   // time is up
-}
-
-// change is a part of a skill, before and after.
-type change struct {
-	Name          string
-	Before, After string
-	New, Removed  bool
-	Only          bool // it is what was asked for, then: nothing is compared
 }
 
 func (v *visit) approval() error {
@@ -113,27 +102,47 @@ func (v *visit) approval() error {
 }
 
 func (v *visit) approvalView(found *catalog.Approval) (*approvalView, error) {
-	owners, err := v.owners()
+	owners, err := v.principals()
 	if err != nil {
 		return nil, err
 	}
-	view := &approvalView{Approval: *found, Owner: ownerName(owners, found.Principal), Gone: !found.Expires.IsZero() && found.Expires.Before(time.Now())}
-	view.Locked = v.cannotDecide(owners, found.Principal)
+	view := &approvalView{Approval: *found, Owner: ownerName(owners, found.Principal), Locked: v.cannotDecide(owners, found.Principal)}
 	var asked askedFor
 	if err := json.Unmarshal(found.Arguments, &asked); err != nil {
-		view.Rest = "The arguments can't be read: " + string(clipBytes(found.Arguments, 4000))
+		view.Rest = "The arguments can't be read: " + string(bytes.ToValidUTF8(found.Arguments[:min(len(found.Arguments), 4000)], []byte("\uFFFD")))
 		return view, nil
 	}
-	now, err := v.skillNow(found)
-	if err != nil {
-		return nil, err
-	}
-	if found.State == "pending" {
-		view.Stale = stale(found, now, &asked)
-	}
-	view.Changes = asked.changes(found, now)
 	view.Rest = asked.rest(found.Arguments)
-	return view, nil
+	if found.State != "pending" { // what it would have changed then is not known any more
+		view.Changes = changes(&catalog.Content{}, asked.over(&catalog.Content{}))
+		return view, nil
+	}
+	return view, v.compareNow(view, &asked)
+}
+
+// compareNow says what would become of the skill as it is at this moment.
+func (v *visit) compareNow(view *approvalView, asked *askedFor) error {
+	if v.o.Custom == nil {
+		view.Changes = changes(&catalog.Content{}, asked.over(&catalog.Content{}))
+		return nil
+	}
+	now, err := v.o.Custom.Open(v.ctx(), v.caller(), view.Principal, view.Skill)
+	if errors.Is(err, &catalog.Error{Code: catalog.SkillNotFound}) {
+		now, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	view.Stale = stale(view.Action, now, asked)
+	before, after := &catalog.Content{}, &catalog.Content{}
+	if now != nil && view.Action != "create" {
+		before = &now.Content
+	}
+	if view.Action != "delete" {
+		after = asked.over(before)
+	}
+	view.Changes = changes(before, after)
+	return nil
 }
 
 // cannotDecide says why the visitor decides about nothing of a principal, "" where it may. The catalog has the last word.
@@ -152,47 +161,14 @@ func (v *visit) cannotDecide(owners []catalog.Principal, principal int64) string
 	return ""
 }
 
-// skillNow is the custom skill as it is; nil where there is none.
-func (v *visit) skillNow(a *catalog.Approval) (*skillAsIs, error) {
-	if v.o.Custom == nil {
-		return nil, nil
-	}
-	s, err := v.o.Custom.Show(v.ctx(), v.caller(), a.Principal, a.Skill)
-	if errors.Is(err, &catalog.Error{Code: catalog.SkillNotFound}) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	now := &skillAsIs{CustomSkill: s, files: map[string]string{}}
-	for _, f := range s.Files {
-		if f.Path == "SKILL.md" {
-			continue
-		}
-		text, err := v.o.Custom.Read(v.ctx(), v.caller(), a.Principal, a.Skill, f.Path)
-		if err != nil {
-			now.files[f.Path] = ""
-			continue
-		}
-		now.files[f.Path] = string(text)
-	}
-	return now, nil
-}
-
-// skillAsIs is a custom skill with its files.
-type skillAsIs struct {
-	*catalog.CustomSkill
-	files map[string]string
-}
-
 // stale says why a write will fail, or surprise: the skill is another one than the agent saw.
-func stale(a *catalog.Approval, now *skillAsIs, asked *askedFor) string {
+func stale(action string, now *catalog.Opened, asked *askedFor) string {
 	switch {
-	case a.Action == "create" && now != nil:
+	case action == "create" && now != nil:
 		return "A skill of this name exists by now, so this will fail if you approve it."
-	case a.Action != "create" && now == nil:
+	case action != "create" && now == nil:
 		return "There is no skill of this name any more, so this will fail if you approve it."
-	case a.Action != "create" && asked.Revision != nil && now.Revision != *asked.Revision:
+	case action != "create" && asked.Revision != nil && now.Revision != *asked.Revision:
 		return "The skill has been changed since the agent asked, so this will fail if you approve it. Deny it: the agent can ask again."
 	}
 	return ""
@@ -210,71 +186,28 @@ type askedFor struct {
 	Revision      *int64             `json:"revision"`
 }
 
-// changes lists what would become of the parts of a skill; of a request that is decided, what was asked for.
-func (q *askedFor) changes(a *catalog.Approval, now *skillAsIs) []change {
-	waits := a.State == "pending"
-	if a.Action == "delete" {
-		if !waits {
-			return nil
-		}
-		return removal(now)
-	}
-	was := &skillAsIs{CustomSkill: &catalog.CustomSkill{}}
-	fresh := a.Action == "create" || !waits
-	if !fresh && now != nil {
-		was = now
-	}
-	var all []change
-	add := func(name, before string, after *string) {
-		if after != nil && (before != *after || fresh) {
-			all = append(all, change{Name: name, Before: before, After: *after, New: fresh || before == ""})
+// over is a skill with what was asked for in the place of what it was. Files that are left out go.
+func (q *askedFor) over(before *catalog.Content) *catalog.Content {
+	after := *before
+	set := func(to *string, text *string) {
+		if text != nil {
+			*to = *text
 		}
 	}
-	add("Description", was.Description, q.Description)
-	add("Instructions", was.Body, q.Body)
-	add("Allowed tools", deref(was.AllowedTools), q.tools())
-	add("License", was.License, q.License)
-	add("Compatibility", was.Compatibility, q.Compatibility)
+	set(&after.Description, q.Description)
+	set(&after.Body, q.Body)
+	set(&after.License, q.License)
+	set(&after.Compatibility, q.Compatibility)
+	if tools := q.tools(); tools != nil {
+		after.AllowedTools = tools
+	}
 	if q.Metadata != nil {
-		after := pairs(*q.Metadata)
-		add("Metadata", pairs(was.Metadata), &after)
+		after.Metadata = *q.Metadata
 	}
-	all = append(all, fileChanges(was.files, q.Files)...)
-	for i := range all {
-		all[i].Only = !waits
+	if q.Files != nil {
+		after.Files = *q.Files
 	}
-	return all
-}
-
-func removal(now *skillAsIs) []change {
-	if now == nil {
-		return nil
-	}
-	all := []change{{Name: "Description", Before: now.Description, Removed: true}, {Name: "Instructions", Before: now.Body, Removed: true}}
-	for _, path := range slices.Sorted(maps.Keys(now.files)) {
-		all = append(all, change{Name: path, Before: now.files[path], Removed: true})
-	}
-	return all
-}
-
-// fileChanges compares the files beside SKILL.md. Those that are left out go; nil leaves all as they are.
-func fileChanges(before map[string]string, after *map[string]string) []change {
-	if after == nil {
-		return nil
-	}
-	var all []change
-	for _, path := range slices.Sorted(maps.Keys(*after)) {
-		was, there := before[path]
-		if text := (*after)[path]; !there || was != text {
-			all = append(all, change{Name: "File " + path, Before: was, After: text, New: !there})
-		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(before)) {
-		if _, stays := (*after)[path]; !stays {
-			all = append(all, change{Name: "File " + path, Before: before[path], Removed: true})
-		}
-	}
-	return all
+	return &after
 }
 
 // tools are the allowed tools that were asked for; nil: they stay.
@@ -285,22 +218,6 @@ func (q *askedFor) tools() *string {
 	var text string
 	_ = json.Unmarshal(q.AllowedTools, &text) // null takes them away
 	return &text
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-// pairs is a map as sorted lines.
-func pairs(m map[string]string) string {
-	var b strings.Builder
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		fmt.Fprintf(&b, "%s: %s\n", k, m[k])
-	}
-	return b.String()
 }
 
 // rest is what the arguments have beside the parts of a skill, as JSON; "" where there is nothing.
@@ -316,10 +233,6 @@ func (q *askedFor) rest(arguments []byte) string {
 		return ""
 	}
 	return jsonText(all)
-}
-
-func clipBytes(b []byte, most int) []byte {
-	return bytes.ToValidUTF8(b[:min(len(b), most)], []byte("\uFFFD"))
 }
 
 func (v *visit) approve() error {

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -130,7 +132,18 @@ func (v *visit) auditRow() error {
 	if len(rows) == 0 || rows[0].N != n {
 		return noRow()
 	}
-	return v.render("auditrow", "Audit row "+strconv.FormatInt(n, 10), auditRowView{rows[0], jsonText(rows[0].Data)})
+	return v.render("auditrow", "Audit row "+strconv.FormatInt(n, 10), auditRowView{rows[0], readable(rows[0].Data)})
+}
+
+// readable is JSON for people: indented, and its characters as they are.
+func readable(data []byte) string {
+	from := json.NewDecoder(bytes.NewReader(data))
+	from.UseNumber()
+	var all any
+	if from.Decode(&all) != nil {
+		return string(data)
+	}
+	return jsonText(all)
 }
 
 func noRow() error {

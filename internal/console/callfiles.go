@@ -115,8 +115,8 @@ func (v *visit) wanted() (control.Call, *file, error) {
 	return call, one, nil
 }
 
-// contents calls f with the bytes of an artifact, piece by piece, until it says no.
-func (v *visit) contents(ctx context.Context, id, name string, f func([]byte) bool) error {
+// pieces calls f with the bytes of an artifact, piece by piece, until it says no.
+func (v *visit) pieces(ctx context.Context, id, name string, f func([]byte) bool) error {
 	done := false
 	return control.Said(ctx, v.calls(), id, func(ev *a2e.Event) bool {
 		if said, _ := ev.Data["name"].(string); ev.Kind != a2e.KindArtifact || said != name {
@@ -142,7 +142,7 @@ func (v *visit) download() error {
 	h.Set("Content-Length", strconv.FormatInt(one.Bytes, 10))
 	c := http.NewResponseController(v.w)
 	sent, gone := int64(0), error(nil)
-	err = v.contents(v.ctx(), call.ID, one.Name, func(b []byte) bool {
+	err = v.pieces(v.ctx(), call.ID, one.Name, func(b []byte) bool {
 		b = b[:min(int64(len(b)), one.Bytes-sent)]
 		sent += int64(len(b))
 		_ = c.SetWriteDeadline(time.Now().Add(pieceTimeout))
@@ -175,7 +175,7 @@ func saved(name string) string {
 
 // beginning reads at most most bytes of an artifact.
 func (v *visit) beginning(id, name string, most int) (b []byte, more bool, err error) {
-	err = v.contents(v.ctx(), id, name, func(piece []byte) bool {
+	err = v.pieces(v.ctx(), id, name, func(piece []byte) bool {
 		b = append(b, piece...)
 		return len(b) <= most
 	})

@@ -109,7 +109,7 @@ func (v *visit) listLive() error {
 		if err != nil {
 			return nil, err
 		}
-		return v.pieces("calls", map[string]any{"table": list})
+		return v.partsOf("calls", map[string]any{"table": list})
 	})
 }
 

@@ -315,3 +315,11 @@ func TestInside(t *testing.T) {
 		}
 	}
 }
+
+// send sends a form as it is.
+func (b *browser) send(path string, form url.Values) *httptest.ResponseRecorder {
+	b.t.Helper()
+	r := httptest.NewRequest("POST", path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return b.do(r)
+}

@@ -57,7 +57,7 @@ type customRow struct {
 }
 
 func (v *visit) customs() error {
-	owners, own, err := v.ownersFor()
+	owners, own, err := v.owners()
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func grave(findings []catalog.Finding) bool {
 	return slices.ContainsFunc(findings, func(f catalog.Finding) bool { return f.Severity == "error" })
 }
 
-// ownersFor are the principals that who asks can see, and the one that is asked for: its own where nobody is named.
-func (v *visit) ownersFor() (all []catalog.Principal, asked catalog.Principal, err error) {
+// owners are the principals that who asks can see, and the one that is asked for: its own where nobody is named.
+func (v *visit) owners() (all []catalog.Principal, asked catalog.Principal, err error) {
 	all, err = v.o.Reader.Principals(v.ctx(), v.caller())
 	if err != nil {
 		return nil, asked, err

@@ -10,8 +10,8 @@ import (
 	"github.com/hotcell/hotcell/internal/catalog"
 )
 
-// partChange is what became of one part of a skill.
-type partChange struct {
+// change is what became of one part of a skill.
+type change struct {
 	What  string // a field or a file
 	How   string // changed, added or removed
 	Hunks []hunk
@@ -27,7 +27,7 @@ type hunk struct {
 type diffLine struct{ Class, Sign, Word, Text string }
 
 // changes compares two states of a skill: fields first, then the instructions, then files.
-func changes(before, after *catalog.Content) (all []partChange) {
+func changes(before, after *catalog.Content) (all []change) {
 	tools := func(c *catalog.Content) string {
 		if c.AllowedTools == nil {
 			return ""
@@ -60,8 +60,8 @@ func changes(before, after *catalog.Content) (all []partChange) {
 }
 
 // compare makes a diff of two texts, line by line.
-func compare(what, how, before, after string) partChange {
-	c := partChange{What: what, How: how}
+func compare(what, how, before, after string) change {
+	c := change{What: what, How: how}
 	before, after = ended(before), ended(after)
 	diff, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), udiff.DefaultContextLines)
 	if err != nil {

@@ -17,7 +17,7 @@ type editView struct {
 	Back      string
 	Verdict   *verdictView
 	Conflict  bool
-	Changes   []partChange // what saving would change, where somebody else saved meanwhile
+	Changes   []change // what saving would change, where somebody else saved meanwhile
 	Gone      bool     // the skill is there no more
 	LastBy    *catalog.Opened
 	Most      int // sidecar files
@@ -73,7 +73,7 @@ func (d *editView) more() {
 const sample = "# What to do\n\n1. Say what the agent should do first.\n2. Then what it should do next.\n\n## When it is done\n\nSay how the agent can tell.\n"
 
 func (v *visit) newCustom() error {
-	all, own, err := v.ownersFor()
+	all, own, err := v.owners()
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func writable(all []catalog.Principal) (out []catalog.Principal) {
 }
 
 func (v *visit) saveNew() error {
-	all, own, err := v.ownersFor()
+	all, own, err := v.owners()
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (v *visit) editCustom() error {
 }
 
 func (v *visit) saveCustom() error {
-	_, own, err := v.ownersFor()
+	_, own, err := v.owners()
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (v *visit) saveCustom() error {
 	}
 	if err == nil {
 		draft.Name = nil
-		_, err = v.o.Custom.Update(v.ctx(), v.caller(), own.ID, name, v.shownRevision(), draft)
+		_, err = v.o.Custom.Update(v.ctx(), v.caller(), own.ID, name, v.revision(), draft)
 	}
 	switch {
 	case err == nil:
@@ -185,7 +185,7 @@ func (d *editView) conflict(v *visit, draft catalog.Draft) error {
 
 // checkDraft says what hotcell would say, while somebody types.
 func (v *visit) checkDraft() error {
-	_, own, err := v.ownersFor()
+	_, own, err := v.owners()
 	if err != nil {
 		return err
 	}

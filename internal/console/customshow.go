@@ -26,7 +26,7 @@ type customView struct {
 
 // opened finds the skill that an address means, and whose it is.
 func (v *visit) opened() (*catalog.Opened, catalog.Principal, error) {
-	_, own, err := v.ownersFor()
+	_, own, err := v.owners()
 	if err != nil {
 		return nil, own, err
 	}
@@ -49,7 +49,7 @@ func (v *visit) custom() error {
 	d.Instructions, d.Plain = drawn(s.Body)
 	for _, f := range s.Files {
 		look := customPath(s.Name, own.ID, append([]string{"files"}, strings.Split(f.Path, "/")...)...)
-		d.Rows = append(d.Rows, fileRow{File: f, Look: look, Save: withPair(look, "download", "1")})
+		d.Rows = append(d.Rows, fileRow{File: f, Look: look, Save: withParam(look, "download", "1")})
 	}
 	if d.Allowed, err = v.o.Custom.Allowlist(v.ctx(), v.caller(), own.ID, s.Name); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (v *visit) custom() error {
 }
 
 func (v *visit) customFile() error {
-	_, own, err := v.ownersFor()
+	_, own, err := v.owners()
 	if err != nil {
 		return err
 	}
@@ -71,16 +71,16 @@ func (v *visit) customFile() error {
 		return v.attach(file[strings.LastIndex(file, "/")+1:], b)
 	}
 	link := customPath(name, own.ID, append([]string{"files"}, strings.Split(file, "/")...)...)
-	d := fileShown{
+	d := skillFileView{
 		Area: "Custom skills", Top: withOwner(Base+"/custom", own.ID), Skill: name, Back: customPath(name, own.ID), Name: file, Bytes: int64(len(b)),
-		Download: withPair(link, "download", "1"),
+		Download: withParam(link, "download", "1"),
 	}
 	d.fill(b)
 	return v.render("skillfile", file+" of "+name, d)
 }
 
 // fill puts in what a file says, if that is text.
-func (d *fileShown) fill(b []byte) {
+func (d *skillFileView) fill(b []byte) {
 	if d.Binary = !utf8.Valid(b) || strings.ContainsRune(string(b), 0); !d.Binary {
 		d.Text = string(b)
 	}
@@ -91,7 +91,7 @@ type changesView struct {
 	*catalog.Opened
 	Owner         catalog.Principal
 	Path, Restore string
-	Changes       []partChange
+	Changes       []change
 	Same          bool // but for what no diff tells
 }
 
@@ -111,12 +111,12 @@ func (v *visit) customChanges() error {
 }
 
 func (v *visit) restoreCustom() error {
-	_, own, err := v.ownersFor()
+	_, own, err := v.owners()
 	if err != nil {
 		return err
 	}
 	name := v.r.PathValue("name")
-	if _, err = v.o.Custom.Restore(v.ctx(), v.caller(), own.ID, name, v.shownRevision()); errors.Is(err, &catalog.Error{Code: catalog.Conflict}) {
+	if _, err = v.o.Custom.Restore(v.ctx(), v.caller(), own.ID, name, v.revision()); errors.Is(err, &catalog.Error{Code: catalog.Conflict}) {
 		return &trouble{status: 412, title: "It has changed meanwhile", message: "Somebody has saved this skill since the page was made. " +
 			"Look at its changes again before you restore: the earlier state is another one by now."}
 	} else if err != nil {
@@ -154,11 +154,11 @@ func (v *visit) confirm(fault string, status int) error {
 
 // deleteCustom deletes and tells what that touched: this is known now and never again.
 func (v *visit) deleteCustom() error {
-	_, own, err := v.ownersFor()
+	_, own, err := v.owners()
 	if err != nil {
 		return err
 	}
-	gone, err := v.o.Custom.Delete(v.ctx(), v.caller(), own.ID, v.r.PathValue("name"), v.shownRevision())
+	gone, err := v.o.Custom.Delete(v.ctx(), v.caller(), own.ID, v.r.PathValue("name"), v.revision())
 	if errors.Is(err, &catalog.Error{Code: catalog.Conflict}) {
 		return v.confirm("Somebody has saved this skill since the page was made, so nothing was deleted. Look at it before you delete it.", 412)
 	}

@@ -15,9 +15,9 @@ import (
 func funcs() template.FuncMap {
 	return template.FuncMap{
 		"at": at, "bytes": sizeText, "took": tookText, "stamp": stamp, "clock": clock, "iso": iso, "verdict": verdictOf, "plain": plainText,
-		"count": countText, "json": jsonText, "short": short, "join": strings.Join, "named": named, "percent": percent, "plural": plural,
-		"fieldtext": fieldText, "fieldvalue": valueText, "party": partyText,
-		"recent": recent, "text": textOf,
+		"count": countText, "json": jsonText, "short": short, "join": strings.Join, "percent": percent, "plural": plural,
+
+		"fieldtext": fieldText, "fieldvalue": valueText, "party": partyText, "recent": recent, "named": named, "text": textOf,
 	}
 }
 
@@ -129,13 +129,16 @@ func countText(n int) string {
 	return s
 }
 
-// jsonText is a value as indented JSON.
+// jsonText is a value as indented JSON. Templates escape it, so it does not.
 func jsonText(v any) string {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
+	var b strings.Builder
+	to := json.NewEncoder(&b)
+	to.SetEscapeHTML(false)
+	to.SetIndent("", "  ")
+	if to.Encode(v) != nil {
 		return "it has no JSON form"
 	}
-	return string(b)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // short is the beginning of a digest or an id.

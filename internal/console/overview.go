@@ -124,12 +124,12 @@ func (v *visit) overviewLive() error {
 				return nil, err
 			}
 		}
-		return v.pieces("overview", parts)
+		return v.partsOf("overview", parts)
 	})
 }
 
-// pieces draws parts for a live page, each under the name of its template.
-func (v *visit) pieces(name string, parts map[string]any) ([]piece, error) {
+// partsOf draws parts for a live page, each under the name of its template.
+func (v *visit) partsOf(name string, parts map[string]any) ([]piece, error) {
 	var all []piece
 	for what, data := range parts {
 		p, err := v.piece(what, name, what, data)

@@ -22,6 +22,7 @@ import (
 // shelf is a real catalog over a store in a file, and the console over it.
 type shelf struct {
 	desk    *desk
+	db      *store.Store
 	disk    fstest.MapFS
 	lib     *skills.Library
 	custom  catalog.Custom
@@ -50,6 +51,7 @@ func newShelf(t testing.TB, files ...string) *shelf {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.db = db
 	t.Cleanup(func() { _ = db.Close() })
 	if s.lib, err = skills.Load([]skills.Source{{Label: skills.SourceProject, FS: s.disk, Path: "skills"}}, nil); err != nil {
 		t.Fatal(err)
@@ -210,8 +212,10 @@ func filled(form *html.Node) (fields []string) {
 		if n.Type == html.ElementNode && attr(n, "name") != "" {
 			switch n.Data {
 			case "input":
-				if attr(n, "type") != "checkbox" {
+				if kind := attr(n, "type"); kind == "hidden" {
 					fields = append(fields, attr(n, "name"), attr(n, "value"))
+				} else if kind != "checkbox" {
+					fields = append(fields, attr(n, "name"), strings.NewReplacer("\r", "", "\n", "").Replace(attr(n, "value")))
 				}
 			case "textarea":
 				fields = append(fields, attr(n, "name"), strings.ReplaceAll(said(n), "\n", "\r\n"))

@@ -8,8 +8,8 @@ import (
 	"github.com/hotcell/hotcell/internal/catalog"
 )
 
-// fileShown is the page of one file of a skill.
-type fileShown struct {
+// skillFileView is the page of one file of a skill.
+type skillFileView struct {
 	Area, Top             string // the list that it is below
 	Skill, Back, Download string
 	Name                  string
@@ -34,8 +34,8 @@ func (v *visit) skillFile() error {
 	}
 	back := skillPath(name, v.owner())
 	link := skillPath(name, v.owner(), append([]string{"files"}, strings.Split(file, "/")...)...)
-	d := fileShown{
-		Area: "Skills", Top: Base + "/skills", Skill: name, Back: back, Name: file, Bytes: int64(len(b)), Download: withPair(link, "download", "1"),
+	d := skillFileView{
+		Area: "Skills", Top: Base + "/skills", Skill: name, Back: back, Name: file, Bytes: int64(len(b)), Download: withParam(link, "download", "1"),
 	}
 	d.fill(b)
 	return v.render("skillfile", file+" of "+name, d)
@@ -55,8 +55,8 @@ func (v *visit) attach(name string, b []byte) error {
 	return nil
 }
 
-// withPair adds a parameter to an address of the console.
-func withPair(address, name, value string) string {
+// withParam adds a parameter to an address of the console.
+func withParam(address, name, value string) string {
 	if strings.Contains(address, "?") {
 		return address + "&" + name + "=" + value
 	}

@@ -35,14 +35,14 @@ func (c *Console) skillPages() []page {
 type skillsView struct {
 	Q, Source, Status string
 	Sources, Statuses []string // that there are
-	Rows              []shelfRow
+	Rows              []listedSkill
 	All, Found        int
 	First, Last       int
 	Before, After     string // addresses of the neighbouring pages
 	CanWrite          bool   // custom skills
 }
 
-type shelfRow struct {
+type listedSkill struct {
 	catalog.Summary
 	Path string
 }
@@ -107,7 +107,7 @@ func (d *skillsView) cut(all []catalog.Summary, number int) {
 	from := (number - 1) * skillsPerPage
 	to := min(from+skillsPerPage, len(all))
 	for _, s := range all[from:to] {
-		d.Rows = append(d.Rows, shelfRow{s, skillPath(s.Name, s.Principal)})
+		d.Rows = append(d.Rows, listedSkill{s, skillPath(s.Name, s.Principal)})
 	}
 	d.First, d.Last = from+1, to
 	if number > 1 {

@@ -55,7 +55,7 @@ func (v *visit) trial() (*tryView, *catalog.Entry, error) {
 	}
 	for i, raw := range entry.Examples[:min(len(entry.Examples), maxExamples)] {
 		if label, _ := proposal(raw); label != "" {
-			d.Examples = append(d.Examples, example{label, withPair(d.Path, "example", strconv.Itoa(i))})
+			d.Examples = append(d.Examples, example{label, withParam(d.Path, "example", strconv.Itoa(i))})
 		}
 	}
 	return d, entry, nil
@@ -138,6 +138,7 @@ func (d *tryView) read(v *visit) *a2e.CallRequest {
 	if n, err := strconv.Atoi(d.Timeout); d.Timeout != "" {
 		if err != nil || n < 1 {
 			d.TimeoutFault = "Expected a whole number of seconds above 0, or nothing."
+			d.Faults++
 		}
 		line["timeout"] = n
 	}

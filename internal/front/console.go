@@ -27,7 +27,7 @@ func (d pagesDoor) mounts() []rest.Mount {
 	if d.console == nil {
 		return nil
 	}
-	return []rest.Mount{{Patterns: console.Patterns(), Content: console.Content(), MaxBody: console.MaxBody, Pages: true, Handler: d.console}}
+	return []rest.Mount{{Patterns: console.Patterns(), Content: console.Content(), MaxBody: console.MaxBody, Pages: true, Home: console.Base + "/", Handler: d.console}}
 }
 
 // Console reports whether there is a web console.

@@ -41,8 +41,8 @@ type Options struct {
 	Installer catalog.Installer
 	Audit     control.Auditor
 
-	Book    control.Book // with Pulse: there is a console
-	Pulse   control.Pulsing
+	Book    control.Book      // searches calls
+	Pulse   control.Pulsing   // with Book: there is a console
 	Explain control.Explainer // its pages of what is nil are absent
 	Images  control.Images
 	Doctor  control.Examiner

@@ -34,7 +34,7 @@ func NewAdmin(o Options) http.Handler {
 	} { // not the command line: it is nobody's business
 		mux.Handle(pattern, a.needs(auth.Admin, serve))
 	}
-	return headers(o.Version, recovered(o.Log, guard(o.Hosts, bodies(nil), plainErrors(mux))))
+	return headers(o.Version, recovered(o.Log, guard(o.Hosts, bodies(nil), plainErrors(mux, ""))))
 }
 
 // timed refuses what would take longer than an answer may.

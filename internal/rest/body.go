@@ -46,6 +46,9 @@ func bodies(mounts []Mount, routes ...route) func(*http.Request) body {
 			add(p, body{content: m.Content, max: m.MaxBody, pages: m.Pages})
 		}
 	}
+	if homeOf(mounts) != "" {
+		add("GET /{$}", body{pages: true})
+	}
 	for _, t := range routes {
 		add(t.pattern(), t.takes)
 	}

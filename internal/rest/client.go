@@ -57,6 +57,14 @@ func (c *Client) List(ctx context.Context, limit int) ([]control.Call, error) {
 	return body.Calls, err
 }
 
+// Search returns the calls that a query means, the newest first: at most its limit, which may be as many as can be listed, and are
+// where it is 0.
+func (c *Client) Search(ctx context.Context, q control.CallQuery) (control.CallPage, error) {
+	var body listBody
+	err := c.do(ctx, http.MethodGet, "/v1/calls?"+queryOf(&q).Encode(), &body)
+	return control.CallPage(body), err
+}
+
 // Show implements [control.Control].
 func (c *Client) Show(ctx context.Context, id string) (control.Call, *a2e.CallResponse, error) {
 	var body showBody

@@ -108,7 +108,13 @@ var story = []struct{ method, target, body, header, value string }{
 	{"DELETE", "/v1/skills/up", "", "", ""},
 	{"GET", "/v1/skills?tag=x", "", "", ""},
 	{"GET", "/v1/calls", "", "", ""},
+	{"GET", "/v1/calls?skill=code-review&limit=1", "", "", ""},
+	{"GET", "/v1/calls?verdict=ran", "", "", ""},
+	{"GET", "/v1/calls?before=x", "", "", ""},
 	{"GET", "/v1/calls/01J", "", "", ""},
+	{"GET", "/v1/calls/01J/request", "", "", ""},
+	{"GET", "/v1/calls/01J/policy", "", "", ""},
+	{"GET", "/v1/calls/nope/policy", "", "", ""},
 	{"GET", "/v1/calls/01J/events?after=2", "", "", ""},
 	{"GET", "/v1/calls/01J/artifacts", "", "", ""},
 	{"GET", "/v1/calls/01J/artifacts/out/report.txt", "", "", ""},
@@ -137,7 +143,7 @@ func storyteller() (http.Handler, *shop) {
 	id := who["alice"]
 	id.Principal = "alice"
 	who["alice"] = id
-	h := New(stocked(s, Options{Control: f, Auth: who, Handler: answering{}, Version: "test"}))
+	h := New(stocked(s, Options{Control: f, Auth: who, Handler: answering{}, Version: "test", Book: shelved{aCall(), olderCall()}}))
 	return h, s
 }
 

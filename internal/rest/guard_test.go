@@ -187,3 +187,40 @@ func TestLinksToPages(t *testing.T) {
 		}
 	}
 }
+
+// A browser that asks for / is led to where the pages begin. Others are told what there is, as without pages.
+func TestRootLeadsHome(t *testing.T) {
+	mount := Mount{Patterns: []string{"/pages/"}, Pages: true, Home: "/pages/", Handler: http.NotFoundHandler()}
+	const html = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	for name, tt := range map[string]struct {
+		mounts       []Mount
+		method, path string
+		header       []string
+		want         int
+	}{
+		"a browser":              {[]Mount{mount}, "GET", "/", []string{"Accept", html}, 303},
+		"its head":               {[]Mount{mount}, "HEAD", "/", []string{"Accept", html}, 303},
+		"a link":                 {[]Mount{mount}, "GET", "/", []string{"Accept", html, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 303},
+		"a script elsewhere":     {[]Mount{mount}, "GET", "/", []string{"Accept", html, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors"}, 403},
+		"curl":                   {[]Mount{mount}, "GET", "/", []string{"Accept", "*/*"}, 404},
+		"nothing said":           {[]Mount{mount}, "GET", "/", nil, 404},
+		"JSON":                   {[]Mount{mount}, "GET", "/", []string{"Accept", "application/json"}, 404},
+		"JSON rather than pages": {[]Mount{mount}, "GET", "/", []string{"Accept", "application/json, text/html;q=0.5"}, 404},
+		"a form":                 {[]Mount{mount}, "POST", "/", []string{"Accept", html, "Content-Type", "application/json"}, 404},
+		"another path":           {[]Mount{mount}, "GET", "/x", []string{"Accept", html}, 404},
+		"no pages":               {nil, "GET", "/", []string{"Accept", html}, 404},
+	} {
+		r := httptest.NewRequest(tt.method, "http://127.0.0.1"+tt.path, nil)
+		for i := 0; i < len(tt.header); i += 2 {
+			r.Header.Set(tt.header[i], tt.header[i+1])
+		}
+		w := httptest.NewRecorder()
+		New(Options{Mounts: tt.mounts}).ServeHTTP(w, r)
+		if to := w.Header().Get("Location"); w.Code != tt.want || (to == "/pages/") != (tt.want == 303) {
+			t.Errorf("%s: %d to %q: %s", name, w.Code, to, w.Body)
+		}
+		if w.Code == 404 && !strings.Contains(w.Body.String(), "not_found") {
+			t.Errorf("%s: %s", name, w.Body)
+		}
+	}
+}

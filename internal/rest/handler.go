@@ -49,6 +49,7 @@ type Mount struct {
 	Content  []string   // content types of writes, "" for one that carries nothing; nil: application/json
 	MaxBody  int64      // bytes of a request; 0: 1 MiB
 	Pages    bool       // it has pages for people, which links of other sites may lead to
+	Home     string     // the path where browsers are led that ask for /; "": nowhere
 	Handler  http.Handler
 }
 
@@ -65,13 +66,14 @@ func New(o Options) http.Handler {
 		mux.Handle("GET /metrics", a.needs(auth.Admin, o.Metrics.ServeHTTP))
 	}
 	routes := a.routes()
+	home := homeOf(o.Mounts)
 	described := a.mounted(mux, o.Version, routes)
 	describedAt(mux, described, routes)
 	if a.custom != nil { // Spora's documentation has the list with a slash at its end
 		mux.HandleFunc("/api/v1/custom-skills/{$}", func(w http.ResponseWriter, r *http.Request) {
 			to := r.Clone(r.Context())
 			to.URL.Path, to.URL.RawPath = "/api/v1/custom-skills", ""
-			plainErrors(mux).ServeHTTP(w, to)
+			plainErrors(mux, home).ServeHTTP(w, to)
 		})
 	}
 	for _, m := range o.Mounts {
@@ -83,7 +85,7 @@ func New(o Options) http.Handler {
 			mux.Handle(p, h)
 		}
 	}
-	return headers(o.Version, recovered(o.Log, guard(o.Hosts, bodies(o.Mounts, routes...), plainErrors(mux))))
+	return headers(o.Version, recovered(o.Log, guard(o.Hosts, bodies(o.Mounts, routes...), plainErrors(mux, home))))
 }
 
 // api serves the routes.
@@ -141,8 +143,19 @@ func describedAt(mux *http.ServeMux, described huma.API, routes []route) {
 	mux.Handle("GET /docs", shown)
 }
 
-// plainErrors answers in JSON where the mux has no route, with the status and Allow header that the mux would give.
-func plainErrors(mux *http.ServeMux) http.Handler {
+// homeOf returns the first home that a mount has.
+func homeOf(mounts []Mount) string {
+	for _, m := range mounts {
+		if m.Home != "" {
+			return m.Home
+		}
+	}
+	return ""
+}
+
+// plainErrors answers in JSON where the mux has no route, with the status and Allow header that the mux would give. A browser
+// that asks for / is led home, if there is one.
+func plainErrors(mux *http.ServeMux, home string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if unclean(r.URL.EscapedPath()) {
 			failUnclean(w, r)
@@ -158,6 +171,10 @@ func plainErrors(mux *http.ServeMux) http.Handler {
 		if probe.status != http.StatusMethodNotAllowed {
 			message := "no such path"
 			if r.URL.Path == "/" {
+				if home != "" && browses(r) {
+					http.Redirect(w, r, home, http.StatusSeeOther)
+					return
+				}
 				message += ": /docs describes what there is"
 			}
 			fail(w, r, http.StatusNotFound, "not_found", message)
@@ -167,6 +184,11 @@ func plainErrors(mux *http.ServeMux) http.Handler {
 		w.Header().Set("Allow", allow)
 		fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "expected "+allow)
 	})
+}
+
+// browses reports whether a request is a browser's, for a page.
+func browses(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && preferred(r, kindJSON, "text/html") == "text/html"
 }
 
 // unclean reports whether a path has elements that lead nowhere, or elsewhere. The mux would redirect to what it takes for

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/auth"
@@ -117,6 +119,24 @@ func callQuery(r *http.Request) (q control.CallQuery, err error) {
 		return q, badArgument(errors.New("principal: expected your own: only admins see the calls of others"))
 	}
 	return q, nil
+}
+
+// queryOf is a query as callQuery reads it.
+func queryOf(q *control.CallQuery) url.Values {
+	values := url.Values{"limit": {strconv.Itoa(min(q.Limit, maxList))}}
+	for name, value := range map[string]string{
+		"skill": q.Skill, "principal": q.Principal, "agent": q.Agent, "door": q.Door, "verdict": q.Verdict, "before": q.Before,
+	} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	for name, t := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !t.IsZero() {
+			values.Set(name, t.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	return values
 }
 
 func (a *api) request(w http.ResponseWriter, r *http.Request) error {

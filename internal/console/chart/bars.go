@@ -55,7 +55,7 @@ func (b Bars) HTML() template.HTML {
 	}
 	if all == 0 {
 		d.Empty = b.Empty
-		return html("bars", d)
+		return drawing("bars", d)
 	}
 	d.Text = b.says(all)
 	a := counts(most)
@@ -66,7 +66,7 @@ func (b Bars) HTML() template.HTML {
 			d.Table.Rows = append(d.Table.Rows, s.row(i, b.cells(i)))
 		}
 	}
-	return html("bars", d)
+	return drawing("bars", d)
 }
 
 // sums returns how many there are in each slice, and the most of them.

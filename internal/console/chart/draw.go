@@ -42,8 +42,8 @@ func (i Ink) class() Ink {
 	return Rest
 }
 
-// html draws a template. The result is markup of this package, with everything that was put into it escaped.
-func html(name string, data any) template.HTML {
+// drawing draws a template. The result is markup of this package, with everything that was put into it escaped.
+func drawing(name string, data any) template.HTML {
 	var b bytes.Buffer
 	if err := drawn.ExecuteTemplate(&b, name, data); err != nil {
 		panic(err) // a template of ours that does not fit its data: every test finds it

@@ -53,7 +53,7 @@ func (l Lines) HTML() template.HTML {
 	}
 	if !any {
 		d.Empty = l.Empty
-		return html("lines", d)
+		return drawing("lines", d)
 	}
 	d.Text = "The longest is " + long(most) + ". The table below the picture has the numbers."
 	a := spans(most)
@@ -69,7 +69,7 @@ func (l Lines) HTML() template.HTML {
 		d.Stacks = append(d.Stacks, stack{X: s.left(i), Width: percent(1 / float64(s.n)), From: stamp(s.at(i)), Text: s.name(i) + ": " + list(says, "")})
 		d.Table.Rows = append(d.Table.Rows, s.row(i, cells))
 	}
-	return html("lines", d)
+	return drawing("lines", d)
 }
 
 func (l Lines) most() (most time.Duration, any bool) {

@@ -33,7 +33,7 @@ func Spark(label string, ink Ink, values []int) template.HTML {
 		h := math.Max(1, sparkHigh*float64(v)/float64(most))
 		d.Bars = append(d.Bars, smallBar{number((float64(i) + 0.1) * each), number(sparkHigh - h), number(0.8 * each), number(h)})
 	}
-	return html("spark", d)
+	return drawing("spark", d)
 }
 
 type meterData struct {
@@ -48,5 +48,5 @@ func Meter(label string, used, whole int64) template.HTML {
 		return ""
 	}
 	share := math.Min(math.Max(float64(used)/float64(whole), 0), 1)
-	return html("meter", meterData{label, share >= 0.9, percent(share)})
+	return drawing("meter", meterData{label, share >= 0.9, percent(share)})
 }
