@@ -17,14 +17,13 @@ import (
 
 // depot keeps images as tests want them.
 type depot struct {
-	mu     sync.Mutex
-	did    []string
-	rows   []control.ImageRow
-	went   []control.ImageVerdict
-	fault  error
-	began  chan func(control.PullProgress) // each pull hands in how it tells of itself
-	let    chan error
-	panics bool
+	mu    sync.Mutex
+	did   []string
+	rows  []control.ImageRow
+	went  []control.ImageVerdict
+	fault error
+	began chan func(control.PullProgress) // each pull hands in how it tells of itself
+	let   chan error
 }
 
 func (d *depot) note(ctx context.Context, what string) {
@@ -51,8 +50,8 @@ func (d *depot) Pull(ctx context.Context, ref string, progress func(control.Pull
 	d.began <- progress
 	select {
 	case err := <-d.let:
-		if d.panics {
-			panic("boom")
+		if err == errPanics {
+			panic(err)
 		}
 		return control.ImageRow{Ref: ref, Digest: "sha256:" + strings.Repeat("a", 64)}, err
 	case <-ctx.Done():
@@ -191,10 +190,9 @@ func TestPullingImages(t *testing.T) {
 	page = pageOf(t, b.get("/console/images"), 200)
 	has(t, page, "here", "Pinned to sha256:aaaa", "no such image", "Something failed inside hotcell; its log says what.")
 	lacks(t, page, "secret path", "pulling")
-	d.panics = true
 	b.post("/console/images/pull", "ref", "odd:1")
 	<-d.began
-	d.let <- nil
+	d.let <- errPanics
 	testutil.Poll(t, 30*time.Second, func() bool { return !con.pulls.view().Running })
 	for i := range 2 * keptPulls {
 		b.post("/console/images/pull", "ref", fmt.Sprintf("x:%d", i))

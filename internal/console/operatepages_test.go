@@ -154,15 +154,16 @@ func TestAuditThatSomebodyChanged(t *testing.T) {
 type physician struct {
 	began chan struct{}
 	let   chan error
-	panic bool
 }
+
+var errPanics = errors.New("boom")
 
 func (p *physician) Examine(ctx context.Context) (*control.Examination, error) {
 	p.began <- struct{}{}
 	select {
 	case err := <-p.let:
-		if p.panic {
-			panic("boom")
+		if err == errPanics {
+			panic(err)
 		}
 		if err != nil {
 			return nil, err
@@ -224,11 +225,9 @@ func TestDoctor(t *testing.T) {
 	if body := w.Body.String(); !strings.Contains(body, "event: result") || !strings.Contains(body, "event: end") || strings.Contains(body, "<script>") {
 		t.Errorf("%s", body)
 	}
-	p.panic = true
 	b.post("/console/doctor")
 	<-p.began
-	p.let <- nil
-	p.panic = false
+	p.let <- errPanics
 	// The end of the console ends an examination.
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
