@@ -35,7 +35,7 @@ SEED       ?= 1
 RACE       ?= $(if $(shell command -v gcc),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-cgroup2 lint bench fuzz soak engine image runsc prometheus clean
+.PHONY: help demo build test test-cgroup2 test-service lint bench fuzz soak engine image runsc prometheus clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ test: build image ## run every test, those on the real engine included (PKGS=./.
 
 test-cgroup2: image ## run the tests of containment on cgroup v2, in a virtual machine (a few minutes)
 	@scripts/test-cgroup2
+
+test-service: build image ## install bin/hotcell under a real systemd, in a container, as docs/operations.md says (a minute)
+	@scripts/test-service
 
 lint: ## check format, go vet and staticcheck
 	@out=$$(gofmt -l .) && if [ -n "$$out" ]; then printf 'gofmt would change:\n%s\n' "$$out" >&2; exit 1; fi

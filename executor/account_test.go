@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/service"
 	sqlite "github.com/hotcell/hotcell/internal/store"
 )
 
@@ -68,6 +71,73 @@ func TestEachCallHasARowInTheAudit(t *testing.T) {
 		for _, private := range []string{"private argument", "fine", "half", `"n":1`} {
 			if strings.Contains(string(r.Data), private) {
 				t.Errorf("row %d has %q: %s", r.N, private, r.Data)
+			}
+		}
+	}
+}
+
+// meter is a service that says what a stream used a moment after it was cut, or once it may.
+type meter struct {
+	log  audit.Log
+	open chan struct{} // gets a value for each stream
+	cut  chan struct{} // closed by the end of the right
+	may  chan struct{} // nil: at once
+}
+
+type metered struct {
+	deskGrant
+	*meter
+	call string
+	once sync.Once
+}
+
+func (m *meter) Grant(ask service.Ask) (service.Grant, error) {
+	return &metered{deskGrant: deskGrant{desk: &desk{}}, meter: m, call: ask.Call}, nil
+}
+
+func (m *metered) Serve(string, net.Conn) {
+	m.open <- struct{}{}
+	<-m.cut
+	if m.may != nil {
+		<-m.may
+	}
+	time.Sleep(50 * time.Millisecond)
+	m.log.Write(audit.Entry{At: time.Now(), Call: m.call, Kind: "llm.request", Data: map[string]any{"provider": "main", "status": 403, "reason": "ended", "tokens_in": int64(7), "tokens_out": int64(40)}})
+}
+
+func (m *metered) Revoke() { m.once.Do(func() { close(m.cut) }) }
+
+// What a call used last is in its account, though it was cut off by the call's end. Nobody waits long for it.
+func TestTheAccountHasWhatWasCutOff(t *testing.T) {
+	for _, stuck := range []bool{false, true} {
+		j := journalAt(t, dbPath(t))
+		tally := audit.NewTally(j)
+		m := &meter{log: tally, open: make(chan struct{}, 1), cut: make(chan struct{})}
+		if stuck {
+			m.may = make(chan struct{})
+		}
+		b := serviced(t, nil, func(c *insider, _ <-chan []byte) {
+			if _, err := c.tunnel.Dial(t.Context(), "a.echo"); err != nil {
+				c.done(err.Error())
+			}
+		}, func(c *Config) { c.Journal, c.Audit, c.Services = j, tally, []service.Service{m} })
+		ctx, hangUp := context.WithCancel(t.Context())
+		go func() { <-m.open; hangUp() }()
+		began := time.Now()
+		b.Call(ctx, a2e.Caller{Principal: "alice", Door: "test"}, sent("patient", "r1"), nil)
+		if took := time.Since(began); stuck && took < settleLimit || took > 30*time.Second {
+			t.Errorf("stuck %t: the answer took %v", stuck, took)
+		}
+		if stuck {
+			close(m.may)
+		}
+		rows := rowsOf(t, j)
+		if len(rows) == 0 {
+			t.Fatal("no row")
+		}
+		for _, r := range rows {
+			if whole := strings.Contains(string(r.Data), `"tokens_out":40`); whole == stuck && r.Kind == audit.CallEnd {
+				t.Errorf("stuck %t: %s", stuck, r.Data)
 			}
 		}
 	}

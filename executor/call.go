@@ -93,7 +93,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	queued := time.Now()
 	c.phase(spanQueue, queued)
 	ticket, caps, fail := s.admit(ctx, c, int64(p.policy.Limits.Memory))
-	s.watch.Phase("queue", time.Since(queued), c.spans.call.ID())
+	s.watch.Phase("queue", time.Since(queued), c.spans.call.Exemplar())
 	if fail != nil {
 		return outcome{fail: fail}
 	}
@@ -104,7 +104,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	c.phase(spanPrepare, preparing)
 	defer s.silence(c)
 	b, fail := s.draw(images.WithProgress(ctx, s.pulling(ctx, c, p, w)), c, p, caps.Arch)
-	s.watch.Phase("prepare", time.Since(preparing), c.spans.call.ID())
+	s.watch.Phase("prepare", time.Since(preparing), c.spans.call.Exemplar())
 	if fail != nil {
 		return outcome{fail: fail}
 	}
@@ -158,9 +158,10 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 		s.retire(c, cl, f)
 		r.Close()
 		s.relayed(r)
+		side.settle()
 	}()
 	f = s.follow(ctx, c, cl, r, p.skill.Run.Frames, handed)
-	s.watch.Phase("run", time.Since(running), c.spans.call.ID())
+	s.watch.Phase("run", time.Since(running), c.spans.call.Exemplar())
 	if f.stillborn(ctx, cl, r) {
 		s.passOn(c, cl, undo)
 		return outcome{}, true
@@ -230,7 +231,7 @@ func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) *a2e.CallResponse
 	c.update(func(v *control.Call) { v.Ended, v.Code, v.Reason = r.Ended, r.Code, r.Reason })
 	c.end(r.Answer, r.Again)
 	s.calls.ended(c, time.Now())
-	s.watch.CallEnded(c.label, r.Call, c.spans.call.ID())
+	s.watch.CallEnded(c.label, r.Call, c.spans.call.Exemplar())
 	s.tellInFlight()
 	return answer
 }

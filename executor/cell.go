@@ -157,7 +157,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	s.tidying.Go(func() { s.observe(cl) })
 	secrets := p.grants.values(ctx)
 	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr, secrets) })
-	s.watch.Phase(phaseOf(waited), time.Since(began), c.spans.call.ID())
+	s.watch.Phase(phaseOf(waited), time.Since(began), c.spans.call.Exemplar())
 	return cl, nil
 }
 

@@ -102,7 +102,7 @@ type Observer interface {
 	InFlight(n int)
 }
 
-// CallObserver is told of calls, and of the traces that they belong to: their ids, "" where nobody keeps one.
+// CallObserver is told of calls, and of the traces that they belong to: their ids, "" where nobody can look one up.
 type CallObserver interface {
 	CallAccepted(door string)
 	// CallEnded is given the name of the skill that was found, "custom" for somebody's own and "" where none was.

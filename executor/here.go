@@ -60,7 +60,7 @@ func (s *Supervisor) here(ctx context.Context, c *call, f found, w a2e.EventWrit
 func (s *Supervisor) execute(ctx context.Context, c *call, h *host, p *plan, r *relay.Relay) outcome {
 	running := time.Now()
 	c.phase(spanRun, running)
-	defer func() { s.watch.Phase("run", time.Since(running), c.spans.call.ID()) }()
+	defer func() { s.watch.Phase("run", time.Since(running), c.spans.call.Exemplar()) }()
 	run, cancel := context.WithCancel(trace.With(ctx, c.spans.phase))
 	defer cancel()
 	// What the plugin is given is taken now: the call may have ended, and forgotten it, before the plugin begins.
@@ -69,7 +69,7 @@ func (s *Supervisor) execute(ctx context.Context, c *call, h *host, p *plan, r *
 		Name: p.skill.Name, Arguments: p.arguments, CorrelationID: c.req.CorrelationID, LLMOverride: ownOverride(c.override),
 		Metadata: maps.Clone(c.metadata(c.place())), Streaming: c.req.Streams(), EmitEvent: r.Tell,
 	}
-	got, ended, err := enter(s, h, p.skill.Name, func() (*wall.Result, error) {
+	got, ended, err := enter(s, h, who, p.skill.Name, func() (*wall.Result, error) {
 		res, err := h.plugin.ExecuteSkill(run, who, ex)
 		if err != nil {
 			return nil, err

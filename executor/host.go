@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/policies"
 )
 
 // Bounds of one plugin.
 const (
-	mostHosted = 256 // executions at once, those that ignore their end among them
+	mostHosted = 256 // executions at once, those that ignore their end among them; half of them a principal's
 	mostListed = 1000
 	mostKnown  = 256 // compiled skills and remarks that are remembered
 	offerLimit = 5 * time.Second
@@ -28,7 +29,7 @@ const (
 // host is a plugin as the supervisor knows it.
 type host struct {
 	plugin a2e.Plugin
-	room   chan struct{} // holds one for each goroutine that is in the plugin's code
+	room   *auth.Shares // one for each goroutine that is in the plugin's code
 
 	mu       sync.Mutex
 	compiled map[string]*compiled // by skill
@@ -42,7 +43,7 @@ type compiled struct {
 }
 
 func newHost(p a2e.Plugin) *host {
-	return &host{plugin: p, room: make(chan struct{}, mostHosted), compiled: map[string]*compiled{}, remarked: map[string]bool{}}
+	return &host{plugin: p, room: auth.NewShares(mostHosted, mostHosted/2), compiled: map[string]*compiled{}, remarked: map[string]bool{}}
 }
 
 // once reports whether something is worth a line in the log, which it is once.
@@ -56,14 +57,13 @@ func (h *host) once(what string) bool {
 	return true
 }
 
-var errNoRoom = fmt.Errorf("%d executions of this plugin are under way already", mostHosted)
+var errNoRoom = fmt.Errorf("%d executions of this plugin are under way already, or %d for this caller", mostHosted, mostHosted/2)
 
 // enter runs f, which is the plugin's code, in a goroutine of its own: it may panic, and it may ignore that ctx has ended.
 // The channel is closed when f has ended; got holds what it returned by then.
-func enter[T any](s *Supervisor, h *host, what string, f func() (T, error)) (got func() (T, error), ended <-chan struct{}, err error) {
-	select {
-	case h.room <- struct{}{}:
-	default:
+func enter[T any](s *Supervisor, h *host, who a2e.Caller, what string, f func() (T, error)) (got func() (T, error), ended <-chan struct{}, err error) {
+	leave, ok := h.room.Take(who.Principal, 1)
+	if !ok {
 		return nil, nil, errNoRoom
 	}
 	var value T
@@ -71,7 +71,7 @@ func enter[T any](s *Supervisor, h *host, what string, f func() (T, error)) (got
 	done := make(chan struct{})
 	go func() { // nobody can end code that does not want to: who enters it waits as long as may be
 		defer close(done)
-		defer func() { <-h.room }()
+		defer leave()
 		defer func() {
 			if r := recover(); r != nil {
 				s.log.Error("a plugin panicked", "in", what, "panic", r, "stack", string(debug.Stack()))
@@ -92,7 +92,7 @@ var (
 func (s *Supervisor) offers(ctx context.Context, h *host, who a2e.Caller) ([]*compiled, error) {
 	ctx, cancel := context.WithTimeout(ctx, offerLimit)
 	defer cancel()
-	got, ended, err := enter(s, h, "ListSkills", func() ([]a2e.Definition, error) { return h.plugin.ListSkills(ctx, who) })
+	got, ended, err := enter(s, h, who, "ListSkills", func() ([]a2e.Definition, error) { return h.plugin.ListSkills(ctx, who) })
 	if err != nil {
 		return nil, err
 	}

@@ -24,13 +24,13 @@ import (
 )
 
 // guest is a plugin with skills that are functions.
-type guest map[string]func(ctx context.Context, who Caller, ex Execution) (*SkillResult, error)
+type guest map[string]func(ctx context.Context, who a2e.Caller, ex a2e.Execution) (*a2e.Result, error)
 
-func (g guest) ListSkills(_ context.Context, who Caller) ([]SkillDefinition, error) {
+func (g guest) ListSkills(_ context.Context, who a2e.Caller) ([]a2e.Definition, error) {
 	five := 5
-	var defs []SkillDefinition
+	var defs []a2e.Definition
 	for name := range g {
-		def := SkillDefinition{Name: name, Description: "of this process", TimeoutSeconds: &five, Tags: []string{"here"}, InputSchema: json.RawMessage(
+		def := a2e.Definition{Name: name, Description: "of this process", TimeoutSeconds: &five, Tags: []string{"here"}, InputSchema: json.RawMessage(
 			`{"type":"object","properties":{"n":{"type":"integer","default":7},"text":{"type":"string"}}}`)}
 		switch {
 		case name == "private" && who.Principal != "alice":
@@ -45,22 +45,22 @@ func (g guest) ListSkills(_ context.Context, who Caller) ([]SkillDefinition, err
 	return defs, nil
 }
 
-func (g guest) ExecuteSkill(ctx context.Context, who Caller, ex Execution) (*SkillResult, error) {
+func (g guest) ExecuteSkill(ctx context.Context, who a2e.Caller, ex a2e.Execution) (*a2e.Result, error) {
 	return g[ex.Name](ctx, who, ex)
 }
 
-func hosting(p ...Plugin) func(*Config) { return func(c *Config) { c.Plugins = p } }
+func hosting(p ...a2e.Plugin) func(*Config) { return func(c *Config) { c.Plugins = p } }
 
-func gives(data any) func(context.Context, Caller, Execution) (*SkillResult, error) {
-	return func(context.Context, Caller, Execution) (*SkillResult, error) {
-		return &SkillResult{Success: true, Data: data, Summary: "fine"}, nil
+func gives(data any) func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) {
+	return func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) {
+		return &a2e.Result{Success: true, Data: data, Summary: "fine"}, nil
 	}
 }
 
 // A plugin's skill is a call like any other: listed, validated with defaults, journalled, and answered with numbered events.
 func TestAHostedCall(t *testing.T) {
-	var seen Execution
-	p := guest{"greet_me": func(_ context.Context, _ Caller, ex Execution) (*SkillResult, error) {
+	var seen a2e.Execution
+	p := guest{"greet_me": func(_ context.Context, _ a2e.Caller, ex a2e.Execution) (*a2e.Result, error) {
 		seen = ex
 		for _, say := range []error{
 			ex.EmitEvent("progress", map[string]any{"pct": 250, "message": "half"}),
@@ -71,7 +71,7 @@ func TestAHostedCall(t *testing.T) {
 				return nil, say
 			}
 		}
-		return &SkillResult{Success: true, Data: map[string]any{"n": ex.Arguments["n"]}, Summary: "fine"}, nil
+		return &a2e.Result{Success: true, Data: map[string]any{"n": ex.Arguments["n"]}, Summary: "fine"}, nil
 	}}
 	b := setUp(t, well, hosting(p))
 	answer, events := b.ask(t.Context(), &a2e.CallRequest{
@@ -112,21 +112,28 @@ func TestAHostedCall(t *testing.T) {
 func TestHowHostedCallsEnd(t *testing.T) {
 	failed, code := "it is closed", "shop_closed"
 	p := guest{
-		"fails": func(context.Context, Caller, Execution) (*SkillResult, error) { return nil, errors.New("no luck") },
-		"coded": func(context.Context, Caller, Execution) (*SkillResult, error) {
-			return nil, Errorf(CodeUnauthorized, "not for you").With("door", 1)
+		"fails": func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) {
+			return nil, errors.New("no luck")
 		},
-		"odd": func(context.Context, Caller, Execution) (*SkillResult, error) { return nil, Errorf("own_code", "mine") },
-		"says": func(context.Context, Caller, Execution) (*SkillResult, error) {
-			return &SkillResult{Error: &failed, ErrorCode: &code}, nil
+		"coded": func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) {
+			return nil, a2e.Errorf(a2e.Unauthorized, "not for you").With("door", 1)
 		},
-		"nothing":    func(context.Context, Caller, Execution) (*SkillResult, error) { return nil, nil },
-		"panics":     func(context.Context, Caller, Execution) (*SkillResult, error) { panic("secret words") },
-		"exits":      func(context.Context, Caller, Execution) (*SkillResult, error) { runtime.Goexit(); return nil, nil },
+		"odd": func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) {
+			return nil, a2e.Errorf("own_code", "mine")
+		},
+		"says": func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) {
+			return &a2e.Result{Error: &failed, ErrorCode: &code}, nil
+		},
+		"nothing": func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) { return nil, nil },
+		"panics":  func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) { panic("secret words") },
+		"exits": func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) {
+			runtime.Goexit()
+			return nil, nil
+		},
 		"no-json":    gives(func() {}),
 		"long":       gives(strings.Repeat("x", 9<<20)),
 		"strict-out": gives(map[string]any{}),
-		"talks": func(_ context.Context, _ Caller, ex Execution) (*SkillResult, error) {
+		"talks": func(_ context.Context, _ a2e.Caller, ex a2e.Execution) (*a2e.Result, error) {
 			for {
 				if err := ex.EmitEvent("log", map[string]any{"message": strings.Repeat("x", 512<<10)}); err != nil {
 					return nil, err
@@ -170,7 +177,7 @@ func TestHowHostedCallsEnd(t *testing.T) {
 // A failure of a hosted call that ran is an answer, and the same request again does not run it again.
 func TestAHostedFailureStands(t *testing.T) {
 	runs := 0
-	b := setUp(t, well, hosting(guest{"fails": func(context.Context, Caller, Execution) (*SkillResult, error) {
+	b := setUp(t, well, hosting(guest{"fails": func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) {
 		runs++
 		return nil, errors.New("no luck")
 	}}))
@@ -190,14 +197,17 @@ func TestHostedCallsEndInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
 		p := guest{
-			"heeds": func(ctx context.Context, _ Caller, ex Execution) (*SkillResult, error) {
+			"heeds": func(ctx context.Context, _ a2e.Caller, ex a2e.Execution) (*a2e.Result, error) {
 				<-ctx.Done()
 				if ex.EmitEvent("log", map[string]any{"message": "a last word"}) != nil {
 					return nil, errors.New("nobody listens")
 				}
 				return nil, ctx.Err()
 			},
-			"ignores": func(context.Context, Caller, Execution) (*SkillResult, error) { <-free; return &SkillResult{}, nil },
+			"ignores": func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) {
+				<-free
+				return &a2e.Result{}, nil
+			},
 		}
 		b := setUp(t, well, hosting(p))
 		for _, name := range []string{"heeds", "ignores"} {
@@ -240,7 +250,7 @@ func TestHostedCallsEndInTime(t *testing.T) {
 func TestStraysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
-		b := setUp(t, well, hosting(guest{"ignores": func(context.Context, Caller, Execution) (*SkillResult, error) { <-free; return nil, nil }}))
+		b := setUp(t, well, hosting(guest{"ignores": func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) { <-free; return nil, nil }}))
 		var all sync.WaitGroup
 		for range mostHosted - 1 { // one is left for the list
 			all.Go(func() { b.Call(t.Context(), a2e.Caller{}, timed("ignores", 1), nil) })
@@ -261,10 +271,36 @@ func TestStraysAreBounded(t *testing.T) {
 	})
 }
 
+// One caller whose executions do not end keeps nobody else from a plugin.
+func TestStraysOfOneCallerAreTheirs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		b := setUp(t, well, hosting(guest{
+			"ignores": func(context.Context, a2e.Caller, a2e.Execution) (*a2e.Result, error) { <-free; return nil, nil },
+			"greet":   gives(1),
+		}))
+		alice, bob := a2e.Caller{Principal: "alice"}, a2e.Caller{Principal: "bob"}
+		var all sync.WaitGroup
+		for range mostHosted { // many more than she may have
+			all.Go(func() { b.Call(t.Context(), alice, timed("ignores", 1), nil) })
+		}
+		all.Wait()
+		if answer := b.Call(t.Context(), alice, req("greet"), nil); answer.Error == nil {
+			t.Error("alice has more than her share")
+		}
+		if answer := b.Call(t.Context(), bob, req("greet"), nil); answer.Error != nil {
+			t.Errorf("bob: %v", answer.Error)
+		}
+		close(free)
+		synctest.Wait()
+		b.settle(t)
+	})
+}
+
 // Hosted calls are counted in and out of their principal's quota.
 func TestHostedCallsHaveQuotas(t *testing.T) {
 	b := setUp(t, well, func(c *Config) {
-		c.Plugins, c.Quota = []Plugin{guest{"greet": gives(1)}}, admission.Quota{PerMinute: 1}
+		c.Plugins, c.Quota = []a2e.Plugin{guest{"greet": gives(1)}}, admission.Quota{PerMinute: 1}
 	})
 	who := a2e.Caller{Principal: "alice"}
 	if got := verdict(b.Call(t.Context(), who, req("greet"), nil)); got != "ok" {
@@ -281,7 +317,7 @@ func TestNamesOfHostedSkills(t *testing.T) {
 	var log bytes.Buffer
 	first := guest{"private": gives(1), "free": gives("mine"), "greet": gives("first"), "bad name": gives(1), "echo_text": gives("plugin")}
 	b := setUp(t, well, func(c *Config) {
-		c.Plugins = []Plugin{first, guest{"greet": gives("second")}, outOfOrder{}}
+		c.Plugins = []a2e.Plugin{first, guest{"greet": gives("second")}, outOfOrder{}}
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
 	})
 	names := func(who string, tags ...string) (names []string) {
@@ -326,7 +362,7 @@ func TestNamesOfHostedSkills(t *testing.T) {
 
 type outOfOrder struct{ guest }
 
-func (outOfOrder) ListSkills(context.Context, Caller) ([]SkillDefinition, error) {
+func (outOfOrder) ListSkills(context.Context, a2e.Caller) ([]a2e.Definition, error) {
 	return nil, errors.New("out of order")
 }
 
@@ -368,7 +404,7 @@ func (v view) Allows(s *skills.Skill) bool { return v.who.Agent != "picky" || s.
 // lists neither.
 func TestWhatACallerMaySeeAndUse(t *testing.T) {
 	b := setUp(t, well, func(c *Config) {
-		c.Shelf, c.Plugins = shelved{c.Skills}, []Plugin{guest{"greet": gives("hello")}}
+		c.Shelf, c.Plugins = shelved{c.Skills}, []a2e.Plugin{guest{"greet": gives("hello")}}
 	})
 	for _, c := range []struct{ principal, agent, skill, want, says string }{
 		{"alice", "", "echo-text", "schema_violation/", ""},
@@ -415,7 +451,7 @@ func (c counting) Find(name string) (*skills.Skill, string) {
 func TestSuggestionsAreForWhatIsUnknown(t *testing.T) {
 	var suggested atomic.Int64
 	b := setUp(t, well, func(c *Config) {
-		c.Shelf, c.Plugins = counting{c.Skills, &suggested}, []Plugin{guest{"greet": gives("hello")}}
+		c.Shelf, c.Plugins = counting{c.Skills, &suggested}, []a2e.Plugin{guest{"greet": gives("hello")}}
 	})
 	for _, name := range []string{"greet", "free"} {
 		if got := verdict(b.Call(t.Context(), a2e.Caller{}, req(name), nil)); got != "ok" {

@@ -10,7 +10,7 @@ import (
 // slowToList is a plugin that lists its skills once its caller has gone.
 type slowToList struct{ guest }
 
-func (s slowToList) ListSkills(ctx context.Context, who Caller) ([]SkillDefinition, error) {
+func (s slowToList) ListSkills(ctx context.Context, who a2e.Caller) ([]a2e.Definition, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

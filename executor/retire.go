@@ -30,7 +30,7 @@ func (s *Supervisor) retire(c *call, cl *cell, f facts) {
 			return
 		}
 		s.watch.CellDestroyed()
-		s.watch.Phase("teardown", time.Since(began), span.ID())
+		s.watch.Phase("teardown", time.Since(began), span.Exemplar())
 		ctx, cancel := context.WithTimeout(context.Background(), undoLimit)
 		defer cancel()
 		if err := cl.undo(ctx); err != nil {

@@ -52,22 +52,19 @@ func pageOf(q *control.CallQuery, kept []control.Call, here map[string]control.C
 	before, top := control.PlaceOf(q.Before)
 	for _, c := range here {
 		p := c.Place()
-		switch {
-		case !q.Matches(&c), top == nil && p.Compare(before) >= 0, bottom != nil && p.Compare(*bottom) < 0:
-		default:
+		if q.Matches(&c) && (top != nil || p.Compare(before) < 0) && (bottom == nil || p.Compare(*bottom) >= 0) {
 			calls = append(calls, c)
 		}
 	}
 	slices.SortFunc(calls, func(a, b control.Call) int { return b.Place().Compare(a.Place()) })
-	page := control.CallPage{Calls: calls}
 	switch {
 	case len(calls) > most:
-		page.Calls = calls[:most]
-		page.Next = calls[most-1].Place().Cursor()
+		calls = calls[:most]
+		return control.CallPage{Calls: calls, Next: calls[most-1].Place().Cursor()}
 	case bottom != nil:
-		page.Next = bottom.Cursor()
+		return control.CallPage{Calls: calls, Next: bottom.Cursor()}
 	}
-	return page
+	return control.CallPage{Calls: calls}
 }
 
 // Stats implements [control.Book].

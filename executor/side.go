@@ -29,6 +29,7 @@ type side struct {
 	ctx    context.Context // of what the call uses; ends with the call
 	end    func()
 
+	uses   busy          // streams and tools that are being served
 	slots  chan struct{} // for tools at once
 	spoken chan struct{} // for answers that are being written: their tools are in use no more
 
@@ -54,6 +55,7 @@ func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants)
 	g.activate(own, s.token(cl.name))
 	if len(g.ports) > 0 {
 		context.AfterFunc(own, d.hangUp) // whatever becomes of the call
+		d.uses.enter()
 		s.tidying.Go(d.accept)
 	}
 	return d
@@ -64,6 +66,13 @@ func (d *side) close() {
 	d.end()
 	d.grants.revoke()
 	d.hangUp()
+}
+
+// settle waits a moment for what was cut by close: then all that the call used is told, where somebody counts it.
+func (d *side) settle() {
+	if _, ok := d.s.cfg.Audit.(counter); ok && !d.uses.settle(settleLimit) {
+		d.s.logOf(d.c).Warn("the account of a call may lack what it used last: what was under way is cut, and does not end")
+	}
 }
 
 func (d *side) hangUp() { d.tunnel.Close(errEnded) }
@@ -85,6 +94,7 @@ func outlived(ctx context.Context) (own context.Context, end func()) {
 
 // accept hands each stream to the grant that owns its port.
 func (d *side) accept() {
+	defer d.uses.leave()
 	for {
 		conn, port, err := d.tunnel.Accept()
 		if err != nil {
@@ -95,7 +105,9 @@ func (d *side) accept() {
 			_ = conn.Close()
 			continue
 		}
+		d.uses.enter()
 		d.s.tidying.Go(func() {
+			defer d.uses.leave()
 			defer conn.Close()
 			defer d.survive("stream to " + port)
 			owner.Serve(port, conn)
@@ -150,8 +162,10 @@ func (d *side) tool(line []byte) error {
 		d.reply(refusedTool(ask.ID, fmt.Sprintf("%d tools are in use already: wait for one of their answers", toolsAtOnce)))
 		return nil
 	}
+	d.uses.enter()
 	d.s.tidying.Go(func() {
 		r := d.answer(&ask)
+		d.uses.leave()
 		d.spoken <- struct{}{}
 		<-d.slots // before the cell can know of it, and ask again
 		d.send(r)

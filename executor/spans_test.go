@@ -18,8 +18,10 @@ import (
 
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/trace"
+	"github.com/hotcell/hotcell/sandbox/fake"
 )
 
 // notebook is a tracer that keeps everything.
@@ -27,6 +29,7 @@ type notebook struct {
 	mu    sync.Mutex
 	spans []*noted
 	from  []a2e.Trace
+	quiet bool // exports nothing
 }
 
 type noted struct {
@@ -82,6 +85,8 @@ func (s *noted) End(at time.Time) {
 func (s *noted) Place() a2e.Trace {
 	return a2e.Trace{Parent: fmt.Sprintf("00-0af7651916cd43dd8448eb211c80319c-%016x-01", s.n), State: "kept=1"}
 }
+
+func (s *noted) Sampled() bool { return !s.book.quiet }
 
 func (s *noted) ID() string { return "0af7651916cd43dd8448eb211c80319c" }
 
@@ -201,6 +206,49 @@ func TestWhereInATraceACallIs(t *testing.T) {
 	}
 	if nested.name != spanCall || nested.around.name != "tool" {
 		t.Errorf("%s is within %s", nested.name, nested.around.name)
+	}
+}
+
+// pointers are the traces that metrics are given to point to.
+type pointers struct {
+	blind
+	mu  sync.Mutex
+	all []string
+}
+
+func (p *pointers) point(to string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, to)
+}
+
+func (p *pointers) Phase(_ string, _ time.Duration, to string)    { p.point(to) }
+func (p *pointers) CallEnded(_ string, _ control.Call, to string) { p.point(to) }
+
+// Metrics point to traces that can be looked up, and to no others.
+func TestMetricsPointToTracesThatAreExported(t *testing.T) {
+	for _, quiet := range []bool{false, true} {
+		seen := &pointers{}
+		s, err := New(Config{
+			Driver: fake.New(program(well)), Images: store{}, Skills: catalog(t), Instance: "test", Observer: seen, Runner: runnerTree,
+			DefaultImages: map[string]string{"python": "img"}, Tracer: &notebook{quiet: quiet},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer := s.Call(t.Context(), a2e.Caller{}, req("free"), nil); answer.Error != nil {
+			t.Error(answer.Error)
+		}
+		if err := s.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := "0af7651916cd43dd8448eb211c80319c"
+		if quiet {
+			want = ""
+		}
+		if len(seen.all) < 5 || slices.ContainsFunc(seen.all, func(to string) bool { return to != want }) {
+			t.Errorf("exported %t: %q", !quiet, seen.all)
+		}
 	}
 }
 

@@ -53,7 +53,8 @@ func (k *Keeper) Resolve(ctx context.Context, ref string, pull PullPolicy) (Imag
 	if tag != "" {
 		p, ok, err := k.o.Lock.find(tag)
 		if err != nil {
-			return Image{}, &UnavailableError{Ref: ref, Why: "nobody knows what it is pinned to: " + err.Error()}
+			k.remark("the lock file can't be used: "+err.Error(), "image", ref)
+			return Image{}, &UnavailableError{Ref: ref, Why: "nobody knows what it is pinned to, since " + LockName + " can't be used: hotcell's log says why"}
 		}
 		if ok {
 			target, pinned = p.target, true

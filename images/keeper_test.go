@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 // shelf is a depot of images by reference.
@@ -212,7 +214,7 @@ func TestCollectingRacesCalls(t *testing.T) {
 		var verdicts []Verdict
 		both.Go(func() {
 			var err error
-			if verdicts, err = pruner.Prune(t.Context(), time.Hour, false); err != nil {
+			if verdicts, err = pruner.Prune(t.Context(), PruneOptions{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -240,7 +242,7 @@ func TestCollectingRacesPulls(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if all, err := k.Prune(t.Context(), 0, false); err != nil || len(all) != 0 {
+	if all, err := k.Prune(t.Context(), PruneOptions{}); err != nil || len(all) != 0 {
 		t.Errorf("%v, %v", all, err)
 	}
 	left, err := k.o.Ledger.Entries()
@@ -249,10 +251,63 @@ func TestCollectingRacesPulls(t *testing.T) {
 	}
 }
 
+// What can't be noted while somebody holds the ledger is noted once that one lets go, or when the ledger is closed.
+func TestLedgerNotesLater(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "pulled.json")
+		l := OpenLedger(path, "here")
+		unlock, err := LockFile(t.Context(), path+".held", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // of a pull that nobody waits for any more
+		defer cancel()
+		if err := l.Add(short, sum("1"), "team/x:1"); err == nil {
+			t.Error("it is noted, though somebody holds the ledger")
+		}
+		if !l.has(sum("1")) {
+			t.Error("nobody here knows that it was pulled")
+		}
+		other := OpenLedger(path, "here")
+		if all, err := other.Entries(); err != nil || len(all) != 0 {
+			t.Errorf("%v, %v", all, err)
+		}
+		unlock()
+		if closes {
+			l.Close()
+		}
+		noted := func() bool { all, err := other.Entries(); return err == nil && all[sum("1")].Ref == "team/x:1" }
+		if closes && !noted() {
+			t.Error("it was closed and nothing is noted")
+		}
+		testutil.Poll(t, 30*time.Second, noted)
+		l.Close()
+		other.Close()
+	}
+}
+
+// What was noted later by another process stands.
+func TestLedgerNotesNothingOld(t *testing.T) {
+	l := OpenLedger(filepath.Join(t.TempDir(), "pulled.json"), "here")
+	defer l.Close()
+	if err := l.Add(t.Context(), sum("1"), "team/new:1"); err != nil {
+		t.Fatal(err)
+	}
+	l.owe(sum("1"), Entry{Ref: "team/old:1", On: "here", Pulled: time.Now().Add(-time.Hour)})
+	all, err := l.Entries()
+	if err != nil || all[sum("1")].Ref != "team/new:1" || len(l.owed) != 0 {
+		t.Errorf("%v, %v, owed %v", all, err, l.owed)
+	}
+}
+
 // Why an image stays.
 func TestReasons(t *testing.T) {
 	now := time.Now()
 	old := Entry{Ref: "team/x:1", Pulled: now.Add(-99 * time.Hour), Used: now.Add(-50 * time.Hour)}
+	o := PruneOptions{Keep: 24 * time.Hour, Needed: map[string]string{
+		"team/z@" + sum("c"): "skill z", sum("d"): "the policy", "team/tagged:2": "skill tagged", "team/x": "skill x", "team/x:1": "skill pinned", sum("9")[:30]: "skill id",
+	}}
 	pinned := map[string]Pin{"docker.io/team/x:1": {Digest: sum("a")}, "docker.io/built:1": {ID: sum("2")}}
 	for name, tt := range map[string]struct {
 		id   string
@@ -260,19 +315,47 @@ func TestReasons(t *testing.T) {
 		have Stocked
 		want string
 	}{
-		"nothing":                {sum("1"), old, Stocked{Names: []string{"team/x:1"}, Digests: []string{"team/x@" + sum("b")}}, ""},
-		"pinned by digest":       {sum("1"), old, Stocked{Digests: []string{"team/x@" + sum("a")}}, "pinned: docker.io/team/x:1"},
-		"the digest elsewhere":   {sum("1"), old, Stocked{Digests: []string{"team/y@" + sum("a")}}, ""},
-		"pinned by id":           {sum("2"), old, Stocked{}, "pinned: docker.io/built:1"},
-		"in use":                 {sum("1"), old, Stocked{Users: 1}, "in use"},
-		"another name":           {sum("1"), old, Stocked{Names: []string{"mine:1"}}, "somebody named it mine:1"},
-		"used a while ago":       {sum("1"), Entry{Used: now.Add(-2 * time.Hour)}, Stocked{}, "used 2h0m0s ago"},
-		"pulled after its use":   {sum("1"), Entry{Used: old.Used, Pulled: now.Add(-time.Hour)}, Stocked{}, "used 1h0m0s ago"},
-		"a clock that went back": {sum("1"), Entry{Used: now.Add(time.Hour)}, Stocked{}, "used -1h0m0s ago"},
+		"nothing":                          {sum("1"), old, Stocked{Names: []string{"team/x:1"}, Digests: []string{"team/x@" + sum("b")}}, ""},
+		"pinned by digest":                 {sum("1"), old, Stocked{Digests: []string{"team/x@" + sum("a")}}, "pinned: docker.io/team/x:1"},
+		"the digest elsewhere":             {sum("1"), old, Stocked{Digests: []string{"team/y@" + sum("a")}}, ""},
+		"pinned by id":                     {sum("2"), old, Stocked{}, "pinned: docker.io/built:1"},
+		"a digest that a skill names":      {sum("1"), old, Stocked{Digests: []string{"team/z@" + sum("c")}}, "named by skill z"},
+		"another way to its content":       {sum("1"), old, Stocked{Digests: []string{"mirror.example/z@" + sum("c")}}, "named by skill z"},
+		"an id that is a digest":           {sum("c"), old, Stocked{}, "named by skill z"},
+		"a digest that the policy names":   {sum("1"), old, Stocked{Digests: []string{"team/x@" + sum("d")}}, "named by the policy"},
+		"a tag that a skill names":         {sum("1"), Entry{Ref: "team/tagged:2"}, Stocked{Names: []string{"docker.io/team/tagged:2"}}, "named by skill tagged"},
+		"latest, which a skill names":      {sum("1"), Entry{Ref: "team/x"}, Stocked{Names: []string{"team/x:latest"}}, "named by skill x"},
+		"an id that a skill names":         {sum("9"), old, Stocked{}, "named by skill id"},
+		"a named tag that is pinned apart": {sum("1"), old, Stocked{Names: []string{"team/x:1"}}, ""},
+		"in use":                           {sum("1"), old, Stocked{Users: 1}, "in use"},
+		"another name":                     {sum("1"), old, Stocked{Names: []string{"mine:1"}}, "somebody named it mine:1"},
+		"used a while ago":                 {sum("1"), Entry{Used: now.Add(-2 * time.Hour)}, Stocked{}, "used 2h0m0s ago"},
+		"pulled after its use":             {sum("1"), Entry{Used: old.Used, Pulled: now.Add(-time.Hour)}, Stocked{}, "used 1h0m0s ago"},
+		"a clock that went back":           {sum("1"), Entry{Used: now.Add(time.Hour)}, Stocked{}, "used -1h0m0s ago"},
 	} {
-		if got := reason(tt.id, tt.e, tt.have, pinned, now, 24*time.Hour); got != tt.want {
+		if got := reason(tt.id, tt.e, tt.have, pinned, o, now); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
+	}
+}
+
+// What is wrong with the lock file is told to the operator. A caller is told that, and not where the file is.
+func TestKeeperWithoutItsLock(t *testing.T) {
+	dir, s := t.TempDir(), &shelf{images: map[string]Image{}}
+	if err := os.WriteFile(filepath.Join(dir, LockName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := newKeeper(t, dir, s)
+	var log bytes.Buffer
+	k.o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	for range 2 {
+		_, err := k.Resolve(t.Context(), "team/x:1", PullMissing)
+		if err == nil || strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "hotcell.lock can't be used: hotcell's log says why") {
+			t.Errorf("a caller is told %v", err)
+		}
+	}
+	if n := strings.Count(log.String(), filepath.Join(dir, LockName)); n != 1 {
+		t.Errorf("%d times in the log: %s", n, &log)
 	}
 }
 

@@ -41,33 +41,36 @@ type Ledger struct {
 	looked  time.Time            // when the file was read
 	noting  bool
 	loading bool
+	owed    map[string]Entry // that could not be noted yet
+	paying  bool
+	closed  bool
+	closing chan struct{} // is closed with it
 	work    sync.WaitGroup
 }
 
 // OpenLedger returns the ledger of a file, which need not be there yet, for one store.
-func OpenLedger(path, on string) *Ledger { return &Ledger{on: on, file: record[entries]{path}} }
+func OpenLedger(path, on string) *Ledger {
+	return &Ledger{on: on, file: record[entries]{path}, closing: make(chan struct{})}
+}
 
-// Add notes an image that was pulled.
+// Add notes an image that was pulled. Where that can't be done now, it is tried again beside the caller, with the next
+// [Ledger.Entries] and when the ledger is closed.
 func (l *Ledger) Add(ctx context.Context, id, ref string) error {
 	now := time.Now().UTC()
-	err := l.file.change(ctx, func(all *entries) (bool, error) {
-		if all.Images == nil {
-			all.Images = map[string]Entry{}
-		}
-		if len(all.Images) >= maxEntries {
-			return false, nil // then it is nobody's to collect
-		}
-		all.Images[id] = Entry{Ref: ref, On: l.on, Pulled: now, Used: now}
-		return true, nil
-	})
-	if err == nil {
-		l.set(id, now)
+	e := Entry{Ref: ref, On: l.on, Pulled: now, Used: now}
+	l.set(id, now)
+	ctx, cancel := context.WithTimeout(ctx, noteLimit)
+	defer cancel()
+	err := l.write(ctx, map[string]Entry{id: e})
+	if err != nil {
+		l.owe(id, e)
 	}
 	return err
 }
 
 // Entries returns all of this store, by content id.
 func (l *Ledger) Entries() (map[string]Entry, error) {
+	l.pay(owedPause)
 	all, _, err := l.file.read()
 	mine := maps.Clone(all.Images)
 	maps.DeleteFunc(mine, func(_ string, e Entry) bool { return e.On != l.on })
@@ -124,11 +127,23 @@ func (l *Ledger) load() {
 			known[id] = l.known[id]
 		}
 	}
+	for id := range l.owed {
+		known[id] = l.known[id]
+	}
 	l.known = known
 }
 
-// Close waits for what goes on beside callers.
-func (l *Ledger) Close() { l.work.Wait() }
+// Close waits for what goes on beside callers, and tries a last time to note what could not be noted.
+func (l *Ledger) Close() {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		close(l.closing)
+	}
+	l.mu.Unlock()
+	l.work.Wait()
+	l.pay(owedLast)
+}
 
 // has reports whether an image is in the ledger.
 func (l *Ledger) has(id string) bool {

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -40,10 +42,19 @@ type Verdict struct {
 	Kept    string    `json:"kept,omitempty"` // why it stays
 }
 
-// Prune removes the images that this store pulled, that no tag is pinned to, that no container was made from, that nobody gave
-// a name of his own, and that were used last longer than keep ago, [Grace] at least. What others brought stays. With dry it
-// tells what it would do.
-func (k *Keeper) Prune(ctx context.Context, keep time.Duration, dry bool) ([]Verdict, error) {
+// PruneOptions say what [Keeper.Prune] may take.
+type PruneOptions struct {
+	Keep time.Duration // since its last use that an image stays, [Grace] at least
+	Dry  bool          // only say what would be removed
+	// Needed are references and digests, each with who names it. What they stand for stays: what is named by its content has no
+	// pin that would keep it.
+	Needed map[string]string
+}
+
+// Prune removes the images that this store pulled, that nobody needs, that no tag is pinned to, that no container was made from,
+// that nobody gave a name of his own, and that were not used for some time. What others brought stays.
+func (k *Keeper) Prune(ctx context.Context, o PruneOptions) ([]Verdict, error) {
+	o.Keep = max(o.Keep, Grace)
 	depot, ok := k.o.Store.(Depot)
 	if !ok || k.o.Ledger == nil || k.o.Lock == nil {
 		return nil, errors.New("images of this driver can't be collected")
@@ -62,14 +73,14 @@ func (k *Keeper) Prune(ctx context.Context, keep time.Duration, dry bool) ([]Ver
 	for id, e := range brought {
 		have, here := stock[id]
 		if !here {
-			if !dry {
+			if !o.Dry {
 				gone := func(e Entry) (bool, error) { return e.Pulled.Before(looked), nil } // unless somebody brought it again meanwhile
 				errs = append(errs, k.o.Ledger.Collect(ctx, id, gone))
 			}
 			continue
 		}
 		v := Verdict{ID: id, Ref: e.Ref, Size: have.Size, Used: e.Used}
-		errs = append(errs, k.judge(ctx, depot, have, &v, max(keep, Grace), dry))
+		errs = append(errs, k.judge(ctx, depot, have, &v, o))
 		all = append(all, v)
 	}
 	slices.SortFunc(all, func(a, b Verdict) int { return cmp.Or(cmp.Compare(a.Ref, b.Ref), cmp.Compare(a.ID, b.ID)) })
@@ -77,7 +88,7 @@ func (k *Keeper) Prune(ctx context.Context, keep time.Duration, dry bool) ([]Ver
 }
 
 // judge decides about one image while nobody can begin to use it.
-func (k *Keeper) judge(ctx context.Context, depot Depot, have Stocked, v *Verdict, keep time.Duration, dry bool) error {
+func (k *Keeper) judge(ctx context.Context, depot Depot, have Stocked, v *Verdict, o PruneOptions) error {
 	return k.o.Ledger.Collect(ctx, v.ID, func(e Entry) (bool, error) {
 		v.Used = e.Used
 		pins, err := k.o.Lock.Pins()
@@ -85,11 +96,11 @@ func (k *Keeper) judge(ctx context.Context, depot Depot, have Stocked, v *Verdic
 			v.Kept = "nobody knows what is pinned"
 			return false, err
 		}
-		if v.Kept = reason(v.ID, e, have, pins, time.Now(), keep); v.Kept != "" {
+		if v.Kept = reason(v.ID, e, have, pins, o, time.Now()); v.Kept != "" {
 			return false, nil
 		}
 		v.Removed = true
-		if dry {
+		if o.Dry {
 			return false, nil
 		}
 		err = depot.Discard(ctx, v.ID)
@@ -105,10 +116,15 @@ func (k *Keeper) judge(ctx context.Context, depot Depot, have Stocked, v *Verdic
 }
 
 // reason is why an image stays, "" where it need not.
-func reason(id string, e Entry, have Stocked, pins map[string]Pin, now time.Time, keep time.Duration) string {
+func reason(id string, e Entry, have Stocked, pins map[string]Pin, o PruneOptions, now time.Time) string {
 	for tag, p := range pins {
 		if p.ID == id || p.Digest != "" && has(have, tag, p.Digest) {
 			return "pinned: " + tag
+		}
+	}
+	for _, ref := range slices.Sorted(maps.Keys(o.Needed)) {
+		if _, pinned := pins[Tag(ref)]; !pinned && standsFor(ref, id, have) {
+			return "named by " + o.Needed[ref]
 		}
 	}
 	if have.Users > 0 {
@@ -124,8 +140,20 @@ func reason(id string, e Entry, have Stocked, pins map[string]Pin, now time.Time
 	if e.Pulled.After(last) {
 		last = e.Pulled
 	}
-	if age := now.Sub(last); age < keep {
+	if age := now.Sub(last); age < o.Keep {
 		return "used " + age.Round(time.Second).String() + " ago"
 	}
 	return ""
+}
+
+// standsFor reports whether a reference is one to an image. A digest is enough, whatever repository is named with it.
+func standsFor(ref, id string, have Stocked) bool {
+	if digest := Digest(ref); digest != "" {
+		return id == digest || slices.ContainsFunc(have.Digests, func(d string) bool { return Digest(d) == digest })
+	}
+	if isID(ref) {
+		return strings.HasPrefix(strings.TrimPrefix(id, "sha256:"), strings.TrimPrefix(ref, "sha256:"))
+	}
+	tag := Tag(ref)
+	return slices.ContainsFunc(have.Names, func(name string) bool { return Tag(name) == tag })
 }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/hotcell/hotcell/internal/durable"
 )
 
 const (
@@ -116,7 +118,7 @@ func (r record[T]) write(value T) error {
 	_, err = f.Write(append(data, '\n'))
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), r.path)
+		err = durable.Rename(f.Name(), r.path)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())

@@ -82,6 +82,21 @@ func TestTheImageServes(t *testing.T) {
 	}
 }
 
+// The compose file has no key that Debian's docker-compose, which is an old one, refuses.
+func TestTheComposeFileIsForOldOnesToo(t *testing.T) {
+	file, err := os.ReadFile("../deploy/docker/compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, m := range regexp.MustCompile(`(?m)^([a-z]+):`).FindAllStringSubmatch(string(file), -1) {
+		keys = append(keys, m[1])
+	}
+	if got := strings.Join(keys, " "); got != "services volumes" {
+		t.Errorf("keys %s", got)
+	}
+}
+
 // systemd takes the unit, and finds little that it could still shut off.
 func TestTheUnit(t *testing.T) {
 	testutil.Require(t, "systemd-analyze")

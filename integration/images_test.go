@@ -77,7 +77,7 @@ func TestCollectingDuringCalls(t *testing.T) {
 		var both sync.WaitGroup
 		both.Go(func() {
 			for range 3 {
-				if _, err := pruner.Prune(t.Context(), time.Hour, false); err != nil {
+				if _, err := pruner.Prune(t.Context(), images.PruneOptions{}); err != nil {
 					t.Error(err)
 				}
 			}

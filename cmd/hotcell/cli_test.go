@@ -58,6 +58,8 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"serve", "--listen", "0.0.0.0:1"}, `hotcell: --listen: listen: "0.0.0.0" is not a loopback address`},
 		{[]string{"--nope"}, `hotcell: unknown flag: --nope (see 'hotcell help')`},
 		{[]string{"calls", "list", "--limit", "-1"}, `--limit -1: expected no less than 0`},
+		{[]string{"calls", "list", "--verdict", "bad"}, `--verdict: expected running, succeeded, failed, canceled or the code of an error such as timeout, got "bad"`},
+		{[]string{"calls", "list", "--since", "monday"}, `--since: expected a time such as 2030-01-31T12:00:00Z or 2030-01-31, or how long ago, such as 12h or 7d`},
 		{[]string{"calls", "list", "--url", "localhost"}, `--url localhost: expected http://host:port`},
 		{[]string{"calls", "show"}, `hotcell: calls show: expected ID, got nothing`},
 	} {
@@ -309,6 +311,36 @@ func (d fakeDaemon) List(context.Context, int) ([]control.Call, error) {
 
 func (d fakeDaemon) Show(context.Context, string) (control.Call, *a2e.CallResponse, error) {
 	return d.call(), a2e.Failure("r1", "probe", a2e.Errorf(a2e.Timeout, "too slow"), 2*time.Second), d.err
+}
+
+// searchable is a daemon that keeps what it was asked for.
+type searchable struct {
+	fakeDaemon
+	asked *control.CallQuery
+}
+
+func (d searchable) Search(_ context.Context, q control.CallQuery) (control.CallPage, error) {
+	*d.asked = q
+	return control.CallPage{Calls: []control.Call{d.call()}}, d.err
+}
+
+// Each flag of the list is what the daemon is asked for; without any it is asked for the list.
+func TestCallsListAsksForWhatIsMeant(t *testing.T) {
+	for _, args := range []string{"", "--skill probe --principal ann --verdict failed --since 2026-01-02T03:04:05Z --limit 3"} {
+		b := newBench(t, succeed(nil, ""))
+		var asked control.CallQuery
+		b.app.dial = func(string, auth.Secret) (control.Control, error) { return searchable{fakeDaemon{}, &asked}, nil }
+		if code := b.run(append([]string{"calls", "list"}, strings.Fields(args)...)...); code != 0 || !strings.Contains(b.out.String(), "01JC") {
+			t.Errorf("%s: exit %d, %s%s", args, code, b.out.String(), b.err.String())
+		}
+		want := control.CallQuery{}
+		if args != "" {
+			want = control.CallQuery{Skill: "probe", Principal: "ann", Verdict: "failed", Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Limit: 3}
+		}
+		if d := cmp.Diff(want, asked); d != "" {
+			t.Error(d)
+		}
+	}
 }
 
 // Events has one event on each page.

@@ -175,8 +175,8 @@ func (a *app) imagesPruneCmd() *cobra.Command {
 	var age string
 	c := &cobra.Command{
 		Use: "prune", Short: "Remove the images that hotcell pulled and nothing needs", Args: exactly(),
-		Long: "Remove the images that hotcell pulled, that no tag is pinned to, that no container was made from and that were not\n" +
-			"used for images.keep. What others brought, was built here or imported stays.",
+		Long: "Remove the images that hotcell pulled, that no tag is pinned to, that no skill and no configuration names, that no\n" +
+			"container was made from and that were not used for images.keep. What others brought, was built here or imported stays.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var keep time.Duration
 			if c.Flags().Changed("keep") {
@@ -189,12 +189,17 @@ func (a *app) imagesPruneCmd() *cobra.Command {
 				if keep == 0 {
 					keep = time.Duration(cfg.Images.Keep)
 				}
+				lib, err := a.loadLibrary(cfg)
+				if err != nil {
+					return err // an image would go that a skill names
+				}
+				o := images.PruneOptions{Keep: keep, Dry: dry, Needed: host.NeededImages(cfg, lib)}
 				if dry {
-					all, err := kept.Prune(ctx, keep, true)
+					all, err := kept.Prune(ctx, o)
 					return errors.Join(a.showPruned(all, true, asJSON), err)
 				}
 				return a.audited(ctx, cfg, func(journal *store.Store) error {
-					all, err := kept.Prune(ctx, keep, false)
+					all, err := kept.Prune(ctx, o)
 					return errors.Join(host.RecordPruned(ctx, journal, all), a.showPruned(all, false, asJSON), err)
 				})
 			})

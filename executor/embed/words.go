@@ -1,28 +1,25 @@
 package embed
 
-import (
-	"github.com/hotcell/hotcell/executor"
-	"github.com/hotcell/hotcell/internal/a2e"
-)
+import "github.com/hotcell/hotcell/internal/a2e"
 
-// The words of a plugin are those of package executor, so that one plugin fits both.
+// The words of a plugin.
 type (
 	// Plugin serves skills in this process: the SkillPlugin of A2E. It is safe for concurrent use.
-	Plugin = executor.Plugin
+	Plugin = a2e.Plugin
 	// SkillDefinition is a skill's manifest. Name, description and input_schema are what callers need most.
-	SkillDefinition = executor.SkillDefinition
+	SkillDefinition = a2e.Definition
 	// Execution is one call of a plugin's skill. Numbers in its arguments may be json.Number.
-	Execution = executor.Execution
+	Execution = a2e.Execution
 	// SkillResult is what a skill gives.
-	SkillResult = executor.SkillResult
+	SkillResult = a2e.Result
 	// Caller is who calls.
-	Caller = executor.Caller
+	Caller = a2e.Caller
 	// LLMConfig names a model and its provider.
-	LLMConfig = executor.LLMConfig
+	LLMConfig = a2e.LLMConfig
 	// SkillError is a failure with a code.
-	SkillError = executor.SkillError
+	SkillError = a2e.Error
 	// ErrorCode is one of the eleven codes of a failure.
-	ErrorCode = executor.ErrorCode
+	ErrorCode = a2e.Code
 )
 
 // What calls are made of.
@@ -39,21 +36,21 @@ type (
 
 // The codes that a plugin has a use for.
 const (
-	CodeSkillError      = executor.CodeSkillError
-	CodeRuntimeError    = executor.CodeRuntimeError
-	CodeSchemaViolation = executor.CodeSchemaViolation
-	CodeUnauthorized    = executor.CodeUnauthorized
+	CodeSkillError      = a2e.SkillError
+	CodeRuntimeError    = a2e.RuntimeError
+	CodeSchemaViolation = a2e.SchemaViolation
+	CodeUnauthorized    = a2e.Unauthorized
 )
 
 // The kinds of events.
 const (
-	EventProgress = executor.EventProgress
-	EventArtifact = executor.EventArtifact
-	EventLog      = executor.EventLog
-	EventStatus   = executor.EventStatus
+	EventProgress = a2e.KindProgress
+	EventArtifact = a2e.KindArtifact
+	EventLog      = a2e.KindLog
+	EventStatus   = a2e.KindStatus
 )
 
 // Errorf makes a [SkillError], which is the answer to a call as it is.
 func Errorf(code ErrorCode, format string, args ...any) *SkillError {
-	return executor.Errorf(code, format, args...)
+	return a2e.Errorf(code, format, args...)
 }

@@ -119,7 +119,7 @@ func (s *Store) ids(ctx context.Context) (map[string]bool, bool) {
 	return ids, true
 }
 
-// claim notes that hotcell brought an image which the engine did not have before. One that can't be noted is never collected.
+// claim notes that hotcell brought an image which the engine did not have before. The ledger tries again where it can not now.
 func (s *Store) claim(ctx context.Context, ref string, before map[string]bool) {
 	info, err := s.engine.ImageInspect(ctx, ref)
 	if err == nil && !before[info.ID] {

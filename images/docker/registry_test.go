@@ -31,6 +31,7 @@ type bench struct {
 	lock   *images.Lock
 	ledger *images.Ledger
 	engine *client.Client
+	needed map[string]string // whom pruned spares
 }
 
 func newBench(t *testing.T, o Options) *bench {
@@ -159,7 +160,7 @@ func TestATagThatMoves(t *testing.T) {
 // pruned prunes and compares why what stays does; "" is what goes.
 func (b *bench) pruned(t *testing.T, want map[string]string) {
 	t.Helper()
-	all, err := b.keeper.Prune(t.Context(), 24*time.Hour, false)
+	all, err := b.keeper.Prune(t.Context(), images.PruneOptions{Keep: 24 * time.Hour, Needed: b.needed})
 	got := map[string]string{}
 	for _, v := range all {
 		got[v.ID] = v.Kept
@@ -200,6 +201,22 @@ func TestPruneLeavesOthersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.pruned(t, map[string]string{img.ID: "somebody named it " + b.Host + "/somebodys:name"})
+}
+
+// What is asked for by its digest has no pin: it stays as long as somebody names it.
+func TestPruneSparesWhatIsNamed(t *testing.T) {
+	b := newBench(t, Options{})
+	ref, digest := b.Push(t, "named:1", registry.Image(t, registry.Native, 100))
+	exact := strings.TrimSuffix(ref, ":1") + "@" + digest
+	img, err := b.keeper.Resolve(t.Context(), exact, images.PullMissing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.grow(t, 100*time.Hour)
+	b.needed = map[string]string{exact: "skill x"}
+	b.pruned(t, map[string]string{img.ID: "named by skill x"})
+	b.needed = nil
+	b.pruned(t, map[string]string{img.ID: ""})
 }
 
 // What goes wrong on the way, and what no other try makes better.

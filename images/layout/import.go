@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/durable"
 	"golang.org/x/sys/unix"
 )
 
@@ -133,7 +134,7 @@ func (s *Store) unpack(ctx context.Context, id string, src source, config *v1.Co
 	if err := os.RemoveAll(s.rootfs(id)); err != nil { // without a description it was never used
 		return images.Image{}, err
 	}
-	return img, os.Rename(tmp, s.rootfs(id))
+	return img, durable.Rename(tmp, s.rootfs(id))
 }
 
 // settle writes the tree to the disk, so that it is whole under its name even after a power cut.

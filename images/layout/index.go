@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/durable"
 )
 
 const (
@@ -90,7 +91,7 @@ func writeJSON(file string, v any) error {
 	_, err = f.Write(append(data, '\n'))
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), file)
+		err = durable.Rename(f.Name(), file)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())

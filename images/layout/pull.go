@@ -80,7 +80,7 @@ func (s *Store) keep(ctx context.Context, key string, got *fetched) error {
 	}
 	fresh, err := s.hold(got.source, img)
 	if err == nil && fresh && s.remote.Ledger != nil {
-		_ = s.remote.Ledger.Add(ctx, img.ID, shortRef(key)) // one that can't be noted is never collected
+		_ = s.remote.Ledger.Add(ctx, img.ID, shortRef(key)) // it tries again where it can not now
 	}
 	return errors.Join(err, s.collect())
 }

@@ -35,6 +35,7 @@ func small() (plan, fstest.MapFS) {
 			{"example.org/engine", []string{"adapter"}, "one home"},
 			{"example.org/compare", nil, "for tests"},
 		},
+		renames: map[string]string{"adapter/kept.go": "it is nobody's"},
 	}
 	return p, fstest.MapFS{
 		"go.mod":                  text("module m"),
@@ -46,6 +47,7 @@ func small() (plan, fstest.MapFS) {
 		"adapter/doc.go":          text("// Package adapter is one.", "package adapter", imports("example.org/engine/client", "m/contract")),
 		"door/doc.go":             text("// Package door is one.", "package door", imports("net/http", "m/words")),
 		"cmd/tool/main.go":        text("// Command tool is one.", "package main", imports("m/door")),
+		"adapter/kept.go":         text("package adapter", imports("os"), "func g() { _ = os.Rename(a, b) }"),
 		"words/testdata/bad.go":   text("not Go at all"),
 		".hidden/x.go":            text("package x"),
 		"bin/README":              text("built"),
@@ -156,6 +158,11 @@ func TestRules(t *testing.T) {
 			name:  "a function as long as the rule permits, and a longer one",
 			files: files("adapter/x.go", text("package adapter", strings.Replace(long, "\t_ = 0\n\t_ = 0\n", "", 1), strings.Replace(long, "long", "longer", 1))),
 			want:  []string{fmt.Sprintf("adapter/x.go: func longer has %d lines, at most %d", maxFunction+2, maxFunction)},
+		},
+		{
+			name:  "a rename that the power can undo",
+			files: files("adapter/x.go", text("package adapter", imports("os"), "func f() { _ = os.Rename(a, b) }"), "adapter/kept.go", text("package adapter")),
+			want:  []string{"adapter/x.go: uses os.Rename or os.Link: use internal/durable", "adapter/kept.go: in the table of renames, but it renames nothing"},
 		},
 		{
 			name:  "long file",

@@ -10,7 +10,7 @@ import (
 // check returns what breaks the plan, one line each: where, what, and why that is a rule.
 func (p plan) check(t *tree) []string {
 	var all []string
-	rules := []func(*tree) []string{p.checkFolders, p.checkFloors, p.checkReach, p.checkDependencies, checkDocs, checkSizes}
+	rules := []func(*tree) []string{p.checkFolders, p.checkFloors, p.checkReach, p.checkDependencies, checkDocs, checkSizes, p.checkRenames}
 	for _, rule := range rules {
 		all = append(all, rule(t)...)
 	}
@@ -204,6 +204,32 @@ func checkSizes(t *tree) []string {
 					all = append(all, fmt.Sprintf("%s/%s: func %s has %d lines, at most %d (name its parts)", pkg.dir, f.name, fn.name, fn.lines, maxFunction))
 				}
 			}
+		}
+	}
+	return all
+}
+
+// renameHome is the package that gives files their names for good.
+const renameHome = "internal/durable"
+
+// checkRenames wants names to survive a loss of power, unless the plan says why they need not.
+func (p plan) checkRenames(t *tree) []string {
+	var all []string
+	used := map[string]bool{}
+	for _, pkg := range t.sorted() {
+		for _, f := range pkg.files {
+			if !f.renames || f.test || pkg.dir == renameHome {
+				continue
+			}
+			name := pkg.dir + "/" + f.name
+			if used[name] = true; p.renames[name] == "" {
+				all = append(all, fmt.Sprintf("%s: uses os.Rename or os.Link: use %s, or say in the plan why not (a name is lost with the power until its folder is on the disk)", name, renameHome))
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.renames)) {
+		if !used[name] {
+			all = append(all, name+": in the table of renames, but it renames nothing: delete the row (the plan shows what is there)")
 		}
 	}
 	return all

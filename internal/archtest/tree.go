@@ -33,6 +33,7 @@ type file struct {
 	comment string // the package comment
 	lines   int
 	imports []string
+	renames bool // or links, with the standard library alone
 	funcs   []function
 }
 
@@ -108,6 +109,7 @@ func (t *tree) add(name string, src []byte) error {
 		}
 		f.imports = append(f.imports, p)
 	}
+	f.renames = renames(parsed)
 	for _, decl := range parsed.Decls {
 		if fn, ok := decl.(*ast.FuncDecl); ok {
 			lines := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1
@@ -125,6 +127,20 @@ func (t *tree) add(name string, src []byte) error {
 	}
 	p.files = append(p.files, f)
 	return nil
+}
+
+// renames reports whether a file uses what gives files their names.
+func renames(parsed *ast.File) (does bool) {
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		from, ok := sel.X.(*ast.Ident)
+		does = does || ok && from.Name == "os" && (sel.Sel.Name == "Rename" || sel.Sel.Name == "Link")
+		return true
+	})
+	return does
 }
 
 // sorted returns the packages in the order of their folders.

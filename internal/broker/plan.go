@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/credentials"
 	"github.com/hotcell/hotcell/internal/llm"
 	"github.com/hotcell/hotcell/internal/pattern"
 	"github.com/hotcell/hotcell/internal/service"
@@ -176,7 +177,7 @@ func (b *Broker) operators(u *upstream) func() (string, error) {
 			return "", err
 		}
 		if !llm.IsKey(string(key)) {
-			return "", fmt.Errorf("%s: expected a key: printable text without blanks, from %d to %d bytes", u.Credential, llm.MinKey, llm.MaxKey)
+			return "", fmt.Errorf("%s: expected a key: printable text without blanks, from %d to %d bytes", credentials.Kind(u.Credential), llm.MinKey, llm.MaxKey)
 		}
 		return string(key), nil
 	}

@@ -52,13 +52,45 @@ func (r Resolver) Resolve(ref string) ([]byte, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, err
 	case len(value) == 0:
-		return nil, fmt.Errorf("%s:%s is empty", kind, name)
+		err = fmt.Errorf("%s:%s is empty", kind, name)
 	case len(value) > MaxValue:
-		return nil, fmt.Errorf("%s:%s is longer than %d bytes", kind, name, MaxValue)
+		err = fmt.Errorf("%s:%s is longer than %d bytes", kind, name, MaxValue)
+	default:
+		return value, nil
 	}
-	return value, nil
+	return nil, &fault{kind, err}
+}
+
+// fault is why a reference has no value, in words for the operator.
+type fault struct {
+	kind string
+	err  error
+}
+
+func (f *fault) Error() string { return f.err.Error() }
+
+func (f *fault) Unwrap() error { return f.err }
+
+// Public is why a reference has no value, in words for callers: names of variables help who runs hotcell himself, and paths on
+// the host are nobody else's business.
+func Public(err error) string {
+	var f *fault
+	switch {
+	case !errors.As(err, &f), f.kind == kindEnv:
+		return err.Error()
+	case f.kind == kindFile:
+		return "the file that it is kept in can't be used: hotcell's log says why"
+	}
+	return "the store of secrets does not have it: hotcell's log says why"
+}
+
+// Kind names a reference for callers: a variable or a stored value by its name, a file as one.
+func Kind(ref string) string {
+	if kind, _, err := split(ref); err != nil || kind == kindFile {
+		return "its file"
+	}
+	return ref
 }
 
 func (r Resolver) environment(name string) ([]byte, error) {

@@ -98,3 +98,27 @@ func TestResolveRefuses(t *testing.T) {
 		t.Errorf("%v is not os.ErrNotExist", err)
 	}
 }
+
+// Callers hear what helps them and nothing of the host's files.
+func TestPublic(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "missing")
+	stored := credentials.Resolver{Stored: func(name string) ([]byte, error) { return nil, errors.New("stored:" + name + ": " + path) }}
+	for ref, want := range map[string]string{
+		"env:HOTCELL_TEST_ABSENT": "env:HOTCELL_TEST_ABSENT: there is no such variable in hotcell's environment",
+		"file:" + path:            "the file that it is kept in can't be used: hotcell's log says why",
+		"stored:openai":           "the store of secrets does not have it: hotcell's log says why",
+	} {
+		_, err := stored.Resolve(ref)
+		if got := credentials.Public(err); got != want {
+			t.Errorf("%s: %q, want %q", ref, got, want)
+		}
+		if err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(strings.TrimPrefix(ref, "env:"), "file:")) {
+			t.Errorf("the operator is not told of %s: %v", ref, err)
+		}
+	}
+	for ref, want := range map[string]string{"env:KEY": "env:KEY", "stored:k": "stored:k", "file:" + path: "its file", secret: "its file"} {
+		if got := credentials.Kind(ref); got != want {
+			t.Errorf("%s: %q, want %q", ref, got, want)
+		}
+	}
+}

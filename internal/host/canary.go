@@ -124,12 +124,12 @@ func (c *Canary) Ready(ctx context.Context) error {
 }
 
 // song returns what makes one canary cell. It has a supervisor to itself for that call, so that neither a queue nor a full
-// house has a say; its cell carries this process's labels, and the reaper takes care of what should be left of it.
+// house has a say; its cell carries this process's labels. What is left of it is destroyed before the next, and the reaper knows it too.
 func song(cfg *config.Config, o Options, p *parts) func(context.Context) error {
 	policy := cfg.OperatorPolicy()
 	policy.Limits = policies.Limits{} // the canary's own are smaller than any bound
 	skill := ProbeSkill(canaryName, images.Builtin, canaryLimit)
-	old := &nest{list: p.driver.List}
+	old := &nest{driver: p.driver, me: p.me.ID()}
 	return func(ctx context.Context) (err error) {
 		if err := old.empty(ctx); err != nil {
 			return err
@@ -154,25 +154,37 @@ func song(cfg *config.Config, o Options, p *parts) func(context.Context) error {
 	}
 }
 
-// nest knows the cells that the canary before left. While one of them lives no other is made: they would pile up.
+// nest knows the cells that the canary before left. They are destroyed before another is made: else they would pile up.
 type nest struct {
-	list func(ctx context.Context) ([]sandbox.Listed, error)
-	left []string
+	driver hearse
+	me     string // whose cells they are
+	left   []string
 }
 
+// hearse is what a nest needs of a driver.
+type hearse interface {
+	List(ctx context.Context) ([]sandbox.Listed, error)
+	Remove(ctx context.Context, id string) error
+}
+
+// empty destroys what is left. The reaper would do so too, but gives cells of our own that nobody uses minutes, and hotcell is
+// not ready meanwhile.
 func (n *nest) empty(ctx context.Context) error {
 	if len(n.left) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, canaryLimit)
 	defer cancel()
-	all, err := n.list(ctx)
+	all, err := n.driver.List(ctx)
 	if err != nil {
 		return fmt.Errorf("nobody knows whether the cell of the canary before is gone: %s", PlainEngine(err.Error()))
 	}
 	for _, l := range all {
-		if l.Kind == "cell" && slices.Contains(n.left, l.Name) {
-			return fmt.Errorf("the cell of the canary before, %s, could not be destroyed, and no other is made until it is gone", l.Name)
+		if l.Kind != "cell" || l.Labels[sandbox.LabelInstance] != n.me || !slices.Contains(n.left, l.Name) {
+			continue
+		}
+		if err := n.driver.Remove(ctx, l.ID); err != nil {
+			return fmt.Errorf("the cell of the canary before, %s, could not be destroyed, and no other is made until it is gone: %s", l.Name, PlainEngine(err.Error()))
 		}
 	}
 	n.left = nil

@@ -1,16 +1,29 @@
 package host
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotcell/hotcell/images"
+	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/instance"
+	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/fake"
 )
 
 // bird is what a canary's cells do, and what it tells.
@@ -117,25 +130,132 @@ func TestCanaryThatNeverSings(t *testing.T) {
 	}
 }
 
-// A cell that a canary left and nobody destroyed keeps the next from making another.
-func TestCanaryCellsDoNotPileUp(t *testing.T) {
-	var all []sandbox.Listed
-	var failed error
-	asked := 0
-	n := &nest{list: func(context.Context) ([]sandbox.Listed, error) { asked++; return all, failed }}
-	if err := n.empty(t.Context()); err != nil || asked != 0 {
-		t.Errorf("where none was left: %v, asked %d times", err, asked)
+// grave is a driver's list, from which cells can be taken unless it fails.
+type grave struct {
+	all          []sandbox.Listed
+	blind, stuck error
+	asked        int
+}
+
+func (g *grave) List(context.Context) ([]sandbox.Listed, error) {
+	g.asked++
+	return slices.Clone(g.all), g.blind
+}
+
+func (g *grave) Remove(_ context.Context, id string) error {
+	if g.stuck == nil {
+		g.all = slices.DeleteFunc(g.all, func(l sandbox.Listed) bool { return l.ID == id })
 	}
-	n.left, all = []string{"old"}, []sandbox.Listed{{Kind: "volume", Name: "old"}, {Kind: "cell", Name: "new"}, {Kind: "cell", Name: "old"}}
-	if err := n.empty(t.Context()); err == nil || !strings.Contains(err.Error(), "old, could not be destroyed") {
+	return g.stuck
+}
+
+// A cell that a canary left is destroyed before the next makes another, and nobody else's is.
+func TestCanaryCellsDoNotPileUp(t *testing.T) {
+	listed := func(id, kind, name, owner string) sandbox.Listed {
+		return sandbox.Listed{ID: id, Kind: kind, Name: name, Labels: map[string]string{sandbox.LabelInstance: owner}}
+	}
+	rest := []sandbox.Listed{listed("1", "volume", "old", "me"), listed("2", "cell", "new", "me"), listed("3", "cell", "old", "another")}
+	g := &grave{stuck: errors.New("no way")}
+	n := &nest{driver: g, me: "me"}
+	if err := n.empty(t.Context()); err != nil || g.asked != 0 {
+		t.Errorf("where none was left: %v, asked %d times", err, g.asked)
+	}
+	n.left, g.all = []string{"old"}, append(slices.Clone(rest), listed("4", "cell", "old", "me"))
+	if err := n.empty(t.Context()); err == nil || !strings.Contains(err.Error(), "old, could not be destroyed") || len(g.all) != 4 {
 		t.Errorf("while it lives: %v", err)
 	}
-	failed = errors.New("no answer")
+	g.blind = errors.New("no answer")
 	if err := n.empty(t.Context()); err == nil || !strings.Contains(err.Error(), "no answer") {
 		t.Errorf("where nobody knows: %v", err)
 	}
-	all, failed = all[:2], nil
+	g.blind, g.stuck = nil, nil
 	if err := n.empty(t.Context()); err != nil || n.left != nil {
-		t.Errorf("once it is gone: %v, left %v", err, n.left)
+		t.Errorf("once it can go: %v, left %v", err, n.left)
 	}
+	if diff := cmp.Diff(rest, g.all); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// here is an image store that has everything.
+type here struct{}
+
+func (here) Resolve(_ context.Context, ref string, _ images.PullPolicy) (images.Image, error) {
+	return images.Image{Ref: ref, ID: images.BuiltinID("amd64"), OS: "linux", Arch: "amd64"}, nil
+}
+
+// chirp is the life of a canary's cell.
+func chirp(_ context.Context, _ *sandbox.Spec, stdin io.Reader, stdout, _ io.Writer) int {
+	fmt.Fprintln(stdout, `{"type":"cell/ready","protocol":1}`)
+	in := bufio.NewReader(stdin)
+	for line, err := []byte(nil), error(nil); wall.TypeOf(line) != wall.TypeRequest; {
+		if line, err = in.ReadBytes('\n'); err != nil {
+			return 0
+		}
+	}
+	fmt.Fprintln(stdout, `{"type":"skill/result","success":true,"data":{}}`)
+	fmt.Fprintln(stdout, `{"type":"cell/exit","exit_code":0,"oom_kills":0}`)
+	_, _ = in.ReadBytes('\n')
+	return 0
+}
+
+// ailing is a driver that now and then destroys nothing.
+type ailing struct {
+	*fake.Driver
+	ill atomic.Bool
+}
+
+func (a *ailing) fall(ill bool) {
+	a.ill.Store(ill)
+	a.SetFaults(fake.Faults{})
+	if ill {
+		a.SetFaults(fake.Faults{DestroyFails: 1000})
+	}
+}
+
+func (a *ailing) Remove(ctx context.Context, id string) error {
+	if a.ill.Load() {
+		return sandbox.ErrUnavailable
+	}
+	return a.Driver.Remove(ctx, id)
+}
+
+// After an outage in which a canary's cell could not be destroyed hotcell is ready within seconds: nobody waits for a reaper.
+func TestCanaryAfterAnOutage(t *testing.T) {
+	me, err := instance.Open(t.TempDir(), NewInstance())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer me.Close()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config.Default(false, dir, dir)
+		cfg.DataDir = dir
+		driver := &ailing{Driver: fake.New(chirp)}
+		driver.SetInstance(me.ID())
+		p := &parts{me: me, driver: driver, images: &Keeping{Keeper: images.NewKeeper(images.KeeperOptions{Store: here{}})}}
+		programs := fstest.MapFS{RunnerFile("amd64"): {Data: []byte("runner")}}
+		c := newCanary(30*time.Second, song(cfg, Options{Programs: programs}, p), &bird{}, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { c.Run(ctx) })
+		if err := c.Ready(ctx); err != nil {
+			t.Fatalf("at first: %v", err)
+		}
+		driver.fall(true)
+		time.Sleep(2 * time.Minute)
+		if err := c.Ready(ctx); err == nil {
+			t.Error("ready, though no cell can be destroyed")
+		}
+		if n := driver.Stats().Live; n != 1 {
+			t.Errorf("%d cells live", n)
+		}
+		driver.fall(false)
+		time.Sleep(15 * time.Second)
+		if err := c.Ready(ctx); err != nil {
+			t.Errorf("15 s after the outage: %v", err)
+		}
+		stop()
+		group.Wait()
+	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/curator"
@@ -49,7 +50,7 @@ func openCatalog(cfg *config.Config, o Options, lib *skills.Library, box *tools.
 	}
 }
 
-// How long somebody else's plugin may take to list its skills, and how many lists may be under way. As with the supervisor.
+// How long somebody else's plugin may take to list its skills, and how many lists may be under way, half of them a principal's. As with the supervisor.
 const (
 	listLimit = 5 * time.Second
 	mostLists = 256
@@ -60,11 +61,11 @@ type guarded struct {
 	a2e.Plugin
 	log   *slog.Logger
 	limit time.Duration
-	room  chan struct{} // holds one for each list that is under way
+	room  *auth.Shares // one for each list that is under way
 }
 
 func guard(p a2e.Plugin, log *slog.Logger) *guarded {
-	return &guarded{Plugin: p, log: log, limit: listLimit, room: make(chan struct{}, mostLists)}
+	return &guarded{Plugin: p, log: log, limit: listLimit, room: auth.NewShares(mostLists, mostLists/2)}
 }
 
 // ListSkills implements [a2e.Plugin]: nothing where the plugin fails, or takes too long.
@@ -78,10 +79,9 @@ func (g *guarded) ListSkills(ctx context.Context, who a2e.Caller) ([]a2e.Definit
 }
 
 func (g *guarded) list(ctx context.Context, who a2e.Caller) ([]a2e.Definition, error) {
-	select {
-	case g.room <- struct{}{}:
-	default:
-		return nil, fmt.Errorf("%d lists are under way already", mostLists)
+	leave, ok := g.room.Take(who.Principal, 1)
+	if !ok {
+		return nil, fmt.Errorf("%d lists are under way already, or %d for this caller", mostLists, mostLists/2)
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.limit)
 	defer cancel()
@@ -89,7 +89,7 @@ func (g *guarded) list(ctx context.Context, who a2e.Caller) ([]a2e.Definition, e
 	var listed []a2e.Definition
 	failed := errors.New("its code broke off without an answer") // stands where it ends its goroutine instead of returning
 	go func() {                                                  // nobody can end code that does not want to: who enters it waits as long as may be
-		defer func() { <-g.room; close(done) }()
+		defer func() { leave(); close(done) }()
 		defer func() {
 			if r := recover(); r != nil {
 				failed = fmt.Errorf("it panicked: %v\n%s", r, debug.Stack())

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/testutil"
@@ -157,18 +158,28 @@ func TestAPluginThatHangsHoldsNobody(t *testing.T) {
 	let := make(chan struct{})
 	g := guard(stubborn{let: let}, slog.New(slog.DiscardHandler))
 	g.limit = time.Millisecond
-	g.room = make(chan struct{}, 2)
+	g.room = auth.NewShares(4, 2)
+	alice, bob := a2e.Caller{Principal: "alice"}, a2e.Caller{Principal: "bob"}
 	for range 4 {
-		if defs, err := g.ListSkills(t.Context(), a2e.Caller{}); err != nil || defs != nil {
+		if defs, err := g.ListSkills(t.Context(), alice); err != nil || defs != nil {
 			t.Errorf("got %v, %v", defs, err)
 		}
 	}
-	if _, err := g.list(t.Context(), a2e.Caller{}); err == nil || !strings.Contains(err.Error(), "under way") {
+	if _, err := g.list(t.Context(), alice); err == nil || !strings.Contains(err.Error(), "under way") {
 		t.Errorf("got %v", err)
+	}
+	if _, err := g.list(t.Context(), bob); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("alice keeps bob from the plugin: %v", err)
 	}
 	close(let)
 	g.limit = time.Minute
-	testutil.Poll(t, time.Minute, func() bool { return len(g.room) == 0 })
+	testutil.Poll(t, time.Minute, func() bool {
+		all, ok := g.room.Take("", 4)
+		if ok {
+			all()
+		}
+		return ok
+	})
 	if defs, err := g.ListSkills(t.Context(), a2e.Caller{}); err != nil || len(defs) != 1 {
 		t.Errorf("when it answers again: %v, %v", defs, err)
 	}

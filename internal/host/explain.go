@@ -52,7 +52,7 @@ type Granted struct {
 // Granted asks the services that a call would ask, but for those that would ask others. The log is told what callers are not.
 func (e Explanation) Granted(cfg *config.Config, log *slog.Logger) Granted {
 	g := Granted{Tools: e.Skill.ToolNames, NoTools: toolsRefused(cfg, log, e.Skill)}
-	models, err := NewBroker(cfg, audit.Nobody)
+	models, err := NewBroker(cfg, audit.Nobody, log)
 	if err != nil {
 		g.Model = "refused: " + plainRefusal(err)
 		return g

@@ -15,6 +15,7 @@ import (
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/skills"
 )
 
 // AllImages are those that a driver has, and beside those of an engine the ones that were imported. With ask, registries are asked
@@ -85,6 +86,7 @@ type imageDesk struct {
 	cfg   *config.Config
 	kept  *Keeping
 	audit audit.Recorder
+	lib   skills.Catalog // names images that stay
 }
 
 var _ control.Images = imageDesk{}
@@ -147,7 +149,7 @@ func (d imageDesk) Unpin(ctx context.Context, ref string) (bool, error) {
 
 // Prune implements [control.Images].
 func (d imageDesk) Prune(ctx context.Context, dry bool) ([]control.ImageVerdict, error) {
-	all, err := d.kept.Prune(ctx, time.Duration(d.cfg.Images.Keep), dry)
+	all, err := d.kept.Prune(ctx, images.PruneOptions{Keep: time.Duration(d.cfg.Images.Keep), Dry: dry, Needed: NeededImages(d.cfg, d.lib)})
 	if !dry {
 		err = errors.Join(err, recordRemoved(deskActor(ctx), d.audit, all))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/engineapi"
+	"github.com/hotcell/hotcell/internal/skills"
 )
 
 // pulledName is the file in the data folder that says what hotcell pulled.
@@ -30,7 +31,7 @@ type Keeping struct {
 // EngineImages are the images of the engine. Each answer of it is good for remember. The observer may be nil.
 func EngineImages(cfg *config.Config, remember time.Duration, log *slog.Logger, watch engineapi.Observer) (*Keeping, error) {
 	ledger := images.OpenLedger(filepath.Join(cfg.DataDir, pulledName), imagesdocker.Host(""))
-	store, err := imagesdocker.New(imagesdocker.Options{Remember: remember, Logins: Logins(cfg), Ledger: ledger, Watch: watch})
+	store, err := imagesdocker.New(imagesdocker.Options{Remember: remember, Logins: Logins(cfg, log), Ledger: ledger, Watch: watch})
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func EngineImages(cfg *config.Config, remember time.Duration, log *slog.Logger, 
 // OwnImages are the images of the data folder, for cells that no engine makes.
 func OwnImages(cfg *config.Config, log *slog.Logger) (*Keeping, *layout.Store, error) {
 	ledger := images.OpenLedger(filepath.Join(cfg.DataDir, pulledName), layoutName)
-	store, err := openLayout(cfg, &layout.Remote{Logins: Logins(cfg), Ledger: ledger})
+	store, err := openLayout(cfg, &layout.Remote{Logins: Logins(cfg, log), Ledger: ledger})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,8 +70,8 @@ func keeping(cfg *config.Config, store images.Depot, ledger *images.Ledger, end 
 }
 
 // Logins finds the logins of registries. Each is read anew for each pull.
-func Logins(cfg *config.Config) images.Logins {
-	refs := References(cfg)
+func Logins(cfg *config.Config, log *slog.Logger) images.Logins {
+	refs := keysOf(cfg, log)
 	return func(registry string) (*images.Login, error) {
 		ref, ok := cfg.Images.Auth[registry]
 		if !ok {
@@ -90,15 +91,34 @@ const pruneEvery = 24 * time.Hour
 // pruneFirst is how long after its start it does so first: an engine has other things to do then.
 const pruneFirst = 10 * time.Minute
 
+// NeededImages are those that the configuration or a loaded skill names, each with who does.
+func NeededImages(cfg *config.Config, lib skills.Catalog) map[string]string {
+	needed := map[string]string{}
+	for _, skill := range lib.List() {
+		if ref := skill.Run.Image; ref != "" {
+			needed[ref] = "skill " + skill.Name
+		}
+	}
+	for _, digest := range cfg.Policy.Images.Digests {
+		if digest != "*" {
+			needed[digest] = "policy.images.digests"
+		}
+	}
+	for kind, ref := range cfg.Images.Defaults {
+		needed[ref] = "images.defaults." + kind
+	}
+	return needed
+}
+
 // pruneImages removes images that nothing needs, daily until ctx ends.
-func pruneImages(ctx context.Context, k *Keeping, to audit.Recorder, keep time.Duration, log *slog.Logger) {
+func pruneImages(ctx context.Context, k *Keeping, to audit.Recorder, needed func() map[string]string, keep time.Duration, log *slog.Logger) {
 	for pause := pruneFirst; ; pause = pruneEvery {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return
 		}
-		all, err := k.Prune(ctx, keep, false)
+		all, err := k.Prune(ctx, images.PruneOptions{Keep: keep, Needed: needed()})
 		err = errors.Join(err, recordRemoved(ctx, to, all))
 		if err != nil && ctx.Err() == nil {
 			log.Warn("not all images that nothing needs could be removed, which is tried again in a day", "error", err)

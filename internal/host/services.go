@@ -2,8 +2,10 @@ package host
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,9 +32,42 @@ func References(cfg *config.Config) credentials.Resolver {
 	return credentials.Resolver{Stored: vault.At(filepath.Join(cfg.DataDir, SecretsDir)).Get}
 }
 
+// keys are the references of what calls use. Why one has no value is told to the log in full, once, and to callers in words that
+// say nothing of the host's files.
+type keys struct {
+	from credentials.Resolver
+	log  *slog.Logger
+
+	mu   sync.Mutex
+	told map[string]string // what the log was told last, by reference
+}
+
+func keysOf(cfg *config.Config, log *slog.Logger) *keys {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &keys{from: References(cfg), log: log, told: map[string]string{}}
+}
+
+// Resolve implements [broker.Credentials].
+func (k *keys) Resolve(ref string) ([]byte, error) {
+	value, err := k.from.Resolve(ref)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err == nil {
+		delete(k.told, ref)
+		return value, nil
+	}
+	if why := err.Error(); k.told[ref] != why {
+		k.told[ref] = why
+		k.log.Warn("a credential can't be read", "error", why)
+	}
+	return nil, errors.New(credentials.Public(err))
+}
+
 // Toolbox holds the host's tools. It starts no server before a skill needs one.
 func Toolbox(cfg *config.Config, log *slog.Logger) *tools.Box {
-	refs := References(cfg)
+	refs := keysOf(cfg, log)
 	servers := make(map[string]tools.Server, len(cfg.Tools.MCP))
 	for name, m := range cfg.Tools.MCP {
 		servers[name] = tools.Server{
@@ -47,9 +82,9 @@ func Toolbox(cfg *config.Config, log *slog.Logger) *tools.Box {
 }
 
 // NewBroker makes the broker of model keys.
-func NewBroker(cfg *config.Config, kept audit.Log) (*broker.Broker, error) {
+func NewBroker(cfg *config.Config, kept audit.Log, log *slog.Logger) (*broker.Broker, error) {
 	return broker.New(broker.Options{
-		Providers: cfg.LLM.Providers, BaseURLs: cfg.LLM.BaseURLs, Credentials: References(cfg), Log: kept,
+		Providers: cfg.LLM.Providers, BaseURLs: cfg.LLM.BaseURLs, Credentials: keysOf(cfg, log), Log: kept,
 	})
 }
 
@@ -68,7 +103,7 @@ type outside struct {
 
 // openOutside wires the services. What asks other parties comes last: a call that is refused anyway bothers none of them.
 func openOutside(cfg *config.Config, shelf skills.Shelf, box *tools.Box, log *slog.Logger, kept audit.Log) (*outside, error) {
-	models, err := NewBroker(cfg, kept)
+	models, err := NewBroker(cfg, kept, log)
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 		Catalog: cat,
 		Skills:  lib, Watch: watching(cfg, lib, p, log), Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
 		Auth: Authenticator(cfg, p.journal), Installer: AuditedInstaller{installer, p.journal}, Audit: p.journal,
-		Explain: explainer{cfg, lib, log}, Images: imageDesk{cfg, p.images, p.journal},
+		Explain: explainer{cfg, lib, log}, Images: imageDesk{cfg, p.images, p.journal, lib},
 		Canary: newCanary(time.Duration(cfg.Readiness.Canary), song(cfg, o, p), counted, log),
 		Close:  func() error { return end(context.WithoutCancel(ctx)) },
 		Probe: func(ctx context.Context) error {
@@ -122,7 +122,8 @@ func watching(cfg *config.Config, lib *skills.Library, p *parts, log *slog.Logge
 	return func(ctx context.Context) {
 		var beside sync.WaitGroup
 		if cfg.Images.Prune {
-			beside.Go(func() { pruneImages(ctx, p.images, p.journal, time.Duration(cfg.Images.Keep), log) })
+			needed := func() map[string]string { return NeededImages(cfg, lib) }
+			beside.Go(func() { pruneImages(ctx, p.images, p.journal, needed, time.Duration(cfg.Images.Keep), log) })
 		}
 		watch.Run(ctx, lib, watch.Options{Log: log})
 		beside.Wait()

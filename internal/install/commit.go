@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/hotcell/hotcell/internal/catalog"
+	"github.com/hotcell/hotcell/internal/durable"
 )
 
 // commit makes a bundle the current version of its skill, and reports whether it is another one than before.
@@ -91,10 +92,10 @@ func (in *Installer) keep(m *made, x *index) (*index, error) {
 	file := in.kept(m.Name, next.Current)
 	err := in.step("keep")
 	if err == nil {
-		err = os.Rename(m.file, file)
+		err = durable.Rename(m.file, file)
 	}
 	if err == nil {
-		err = syncFolder(filepath.Dir(dir))
+		err = durable.Folder(filepath.Dir(dir))
 	}
 	if err == nil {
 		err = in.write(m.Name, next)

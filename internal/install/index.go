@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/catalog"
+	"github.com/hotcell/hotcell/internal/durable"
 )
 
 const (
@@ -106,10 +107,7 @@ func (in *Installer) write(name string, x *index) error {
 	if err := writeFile(half, append(text, '\n')); err != nil {
 		return errors.Join(err, os.Remove(half))
 	}
-	if err := os.Rename(half, filepath.Join(in.versions(name), indexFile)); err != nil {
-		return err
-	}
-	return syncFolder(in.versions(name))
+	return durable.Rename(half, filepath.Join(in.versions(name), indexFile))
 }
 
 func writeFile(name string, text []byte) error {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hotcell/hotcell/internal/durable"
 	"github.com/hotcell/hotcell/internal/skills"
 )
 
@@ -29,7 +30,7 @@ func (in *Installer) exchange(name, made string) error {
 	if err != nil {
 		return fmt.Errorf("folder %s: %w", place, err)
 	}
-	if err := syncFolder(in.dir); err != nil { // it is done all the same
+	if err := durable.Folder(in.dir); err != nil { // it is done all the same
 		in.log.Warn("installed skill: a loss of power might undo it", "skill", name, "error", err)
 	}
 	return nil
@@ -132,7 +133,7 @@ func (in *Installer) forget(name string, s *stage) error {
 			return err
 		}
 	}
-	return errors.Join(syncFolder(in.dir), syncFolder(filepath.Dir(in.versions(name))))
+	return errors.Join(durable.Folder(in.dir), durable.Folder(filepath.Dir(in.versions(name))))
 }
 
 // recover settles every skill.

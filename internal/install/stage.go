@@ -97,12 +97,3 @@ func (s *stage) spool(ctx context.Context, kind string, upload io.Reader) (a arc
 	}
 	return archive{f, kind, n}, func() { _ = f.Close() }, nil
 }
-
-// syncFolder makes sure that the names in a folder survive a loss of power.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hotcell/hotcell/internal/audit"
+	"github.com/hotcell/hotcell/internal/durable"
 )
 
 // openKey reads the key that seals the audit, and makes it where there is none; nobody else opens the journal meanwhile.
@@ -54,7 +55,7 @@ func makeKey(path string) ([]byte, error) {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return nil, err
 	}
-	return text, os.Rename(next, path)
+	return text, durable.Rename(next, path)
 }
 
 // noteKey enters into the audit that there is a new key. Where rows were sealed with another one, that one is gone.

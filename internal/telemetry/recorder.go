@@ -111,3 +111,6 @@ func (r *recorder) Place() a2e.Trace {
 
 // ID implements [trace.Recorder].
 func (r *recorder) ID() string { return r.span.SpanContext().TraceID().String() }
+
+// Sampled implements [trace.Recorder].
+func (r *recorder) Sampled() bool { return r.span.SpanContext().IsSampled() }

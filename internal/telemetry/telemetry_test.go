@@ -120,12 +120,17 @@ func TestSample(t *testing.T) {
 	c := collector.New(t)
 	tel, _ := opened(t, Options{Endpoint: c.URL, Sample: 0})
 	tracer := tel.Tracer()
-	trace.Root(tracer, a2e.Trace{}, "call", time.Now()).End()
-	trace.Root(tracer, a2e.ParseTrace("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", ""), "call", time.Now()).End()
+	for _, from := range []a2e.Trace{{}, a2e.ParseTrace("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", "")} {
+		lost := trace.Root(tracer, from, "call", time.Now())
+		lost.End()
+		if lost.ID() == "" || lost.Exemplar() != "" {
+			t.Errorf("a trace that is not kept: id %q, exemplar %q", lost.ID(), lost.Exemplar())
+		}
+	}
 	kept := trace.Root(tracer, a2e.ParseTrace("00-0af7651916cd43dd8448eb211c80319d-b7ad6b7169203331-01", ""), "call", time.Now())
 	kept.End()
 	closed(t, tel)
-	if got := c.Spans(); len(got) != 1 || got[0].Trace != kept.ID() {
+	if got := c.Spans(); len(got) != 1 || got[0].Trace != kept.ID() || kept.Exemplar() != kept.ID() {
 		t.Errorf("got %+v", got)
 	}
 }

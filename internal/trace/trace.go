@@ -29,6 +29,8 @@ type Recorder interface {
 	Place() a2e.Trace
 	// ID is the trace's, in hexadecimal.
 	ID() string
+	// Sampled reports whether the trace is among those that are exported.
+	Sampled() bool
 }
 
 // Span is a piece of work. The zero value is told to nobody.
@@ -106,6 +108,14 @@ func (s Span) Place() a2e.Trace {
 // ID is the trace's, "" where nobody keeps it.
 func (s Span) ID() string {
 	if s.r == nil {
+		return ""
+	}
+	return s.r.ID()
+}
+
+// Exemplar is the trace's id for who wants to look the trace up: "" for one that is not exported, which nobody finds.
+func (s Span) Exemplar() string {
+	if s.r == nil || !s.r.Sampled() {
 		return ""
 	}
 	return s.r.ID()

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"filippo.io/age"
+
+	"github.com/hotcell/hotcell/internal/durable"
 )
 
 func (v *Vault) identityFile() string { return filepath.Join(v.dir, "identity") }
@@ -34,7 +36,7 @@ func (v *Vault) identity() (*age.X25519Identity, error) {
 		return nil, err
 	}
 	// A link fails where somebody else was faster, and theirs counts.
-	err = v.write([]byte(id.String()+"\n"), func(temp string) error { return os.Link(temp, v.identityFile()) })
+	err = v.write([]byte(id.String()+"\n"), func(temp string) error { return durable.Link(temp, v.identityFile()) })
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}

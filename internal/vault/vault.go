@@ -13,6 +13,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/hotcell/hotcell/internal/credentials"
+	"github.com/hotcell/hotcell/internal/durable"
 )
 
 // Vault is a folder of secrets. It is safe for concurrent use, also by several processes: every file is written beside its
@@ -84,7 +85,7 @@ func (v *Vault) Set(name string, value []byte) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	return v.write(sealed.Bytes(), func(temp string) error { return os.Rename(temp, v.file(name)) })
+	return v.write(sealed.Bytes(), func(temp string) error { return durable.Rename(temp, v.file(name)) })
 }
 
 // Names lists the secrets, sorted.
@@ -110,7 +111,7 @@ func (v *Vault) Remove(name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	err := os.Remove(v.file(name))
+	err := durable.Remove(v.file(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no secret %s: 'hotcell secrets list' shows those that are there", name)
 	}
