@@ -35,7 +35,7 @@ SEED       ?= 1
 RACE       ?= $(if $(shell command -v gcc),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-cgroup2 test-service lint bench fuzz soak engine image runsc prometheus clean
+.PHONY: help demo build test test-cgroup2 test-service lint bench fuzz soak engine image runsc prometheus browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +97,10 @@ runsc: engine ## build gVisor's runtime and register it with the engine
 
 prometheus: ## make sure that prometheus and promtool are there
 	@scripts/prometheus
+
+browser: ## make sure that what the console's tests look with is there: chromium and axe-core
+	@scripts/chromium
+	@scripts/axe >/dev/null
 
 clean: ## remove what was built
 	rm -rf bin dist $(EMBED)/hotcell-runner-* $(EMBED)/hotcell-engine-*

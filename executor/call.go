@@ -108,18 +108,21 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	if fail != nil {
 		return outcome{fail: fail}
 	}
-	if !c.taking.wait().in() {
+	box, name := s.ahead(p, b)
+	if box == nil && !c.taking.wait().in() {
 		return outcome{} // nothing is made for a call that has no record
 	}
 
 	c.to(control.Starting)
 	deadline := time.Now().Add(p.policy.Timeout)
 	c.update(func(v *control.Call) { v.Started, v.Deadline = time.Now(), deadline })
-	s.note(c)
+	if box == nil {
+		s.note(c)
+	}
 	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errDeadline)
 	defer cancel()
-	for {
-		cl, fail := s.start(ctx, c, p, b, &undo)
+	for ; ; box = nil {
+		cl, fail := s.start(ctx, c, p, b, box, name, &undo)
 		if fail != nil {
 			c.to(control.Stopping)
 			return outcome{fail: fail}
@@ -138,13 +141,21 @@ var errDeadline = errors.New("the call's deadline passed")
 
 // run hands the request to a started cell, follows it to its end and retires it. Its listener may still be reading events
 // when it returns: that delays neither the cell nor the verdict. dead: the cell had waited, and died of that; the call knows
-// nothing of it, and has its share back.
+// nothing of it, and has its share back. Where the journal does not take the call in, its cell is destroyed unheard.
 func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *cleanup.Stack, inputs fs.FS, w a2e.EventWriter) (out outcome, dead bool) {
 	running := time.Now()
 	c.phase(spanRun, running)
 	p.place = c.place()
-	side := s.openSide(ctx, c, cl, p.grants)
 	handed := s.handIn(ctx, cl, c, p, inputs) // first of all: the cell works while the rest is set up
+	s.attend(ctx, c, p, cl)
+	if !c.taking.wait().in() {
+		s.retire(c, cl, facts{})
+		return outcome{}, false
+	}
+	if cl.waited && c.taking.cell != cl.box.ID() {
+		s.note(c)
+	}
+	side := s.openSide(ctx, c, cl, p.grants)
 	r := s.voice(ctx, c, p, w)
 	r.Connect(side.use)
 	s.tidying.Go(func() { r.Read(cl.stdio.Stdout) })

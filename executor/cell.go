@@ -113,12 +113,14 @@ func (s *Supervisor) engine(skill *skills.Skill, arch string) (sandbox.Tree, err
 	return s.cfg.Engine(arch)
 }
 
-// start leases a cell that waits, or makes one and starts it, all before the deadline. On failure nothing of it is left, or
-// it is being undone.
-func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, undo *cleanup.Stack) (*cell, *a2e.Error) {
+// start starts the cell box, which was leased ahead, or leases one that waits, or makes one, all before the deadline. On failure
+// nothing of it is left, or it is being undone.
+func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, box sandbox.Sandbox, name string, undo *cleanup.Stack) (*cell, *a2e.Error) {
 	began := time.Now()
 	s.uses.note(began, b.work.Bundle.Digest, b.work.Runner.Digest, b.work.Engine.Digest)
-	box, name := s.lease(b)
+	if box == nil {
+		box, name = s.lease(b)
+	}
 	waited := box != nil
 	c.phase(phaseOf(waited), began)
 	if !waited {
@@ -139,7 +141,9 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	}
 	s.watch.CellCreated()
 	c.update(func(v *control.Call) { v.Cell = box.ID() })
-	s.note(c)
+	if !waited {
+		s.note(c)
+	}
 	cl := &cell{name: name, box: box, waited: waited, undo: undo.Release(), exited: make(chan struct{})}
 	cl.ctx, cl.cancel = context.WithCancel(s.base)
 	s.tellCell(c, cl)
@@ -154,11 +158,15 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 	cl.stdio = box.Stdio()
 	cl.mouth = newMouth(cl.stdio.Stdin)
 	cl.lines = wall.NewWriter(cl.mouth)
+	s.watch.Phase(phaseOf(waited), time.Since(began), c.spans.call.Exemplar())
+	return cl, nil
+}
+
+// attend has somebody wait for a started cell's end, and read what its stdout does not say.
+func (s *Supervisor) attend(ctx context.Context, c *call, p *plan, cl *cell) {
 	s.tidying.Go(func() { s.observe(cl) })
 	secrets := p.grants.values(ctx)
 	s.tidying.Go(func() { s.stderr(c, cl.stdio.Stderr, secrets) })
-	s.watch.Phase(phaseOf(waited), time.Since(began), c.spans.call.Exemplar())
-	return cl, nil
 }
 
 // create makes a cell for this call alone, with a user id of its own.

@@ -20,18 +20,19 @@ import (
 
 // Supervisor runs calls. It is an [a2e.Handler] and a [control.Control], and is safe for concurrent use.
 type Supervisor struct {
-	cfg     Config
-	log     *slog.Logger
-	watch   Observer
-	journal Journal
-	calls   *registry
-	uids    *uids
-	keys    *keys
-	gate    *gate
-	quotas  *admission.Quotas
-	load    *auth.Shares // bytes of the requests in flight
-	hosts   []*host      // one for each plugin
-	secret  []byte       // of which the tokens of cells are made
+	cfg      Config
+	log      *slog.Logger
+	watch    Observer
+	journal  Journal
+	calls    *registry
+	uids     *uids
+	keys     *keys
+	narrowed *narrowed
+	gate     *gate
+	quotas   *admission.Quotas
+	load     *auth.Shares // bytes of the requests in flight
+	hosts    []*host      // one for each plugin
+	secret   []byte       // of which the tokens of cells are made
 
 	held   *held
 	reaper *reaper
@@ -77,7 +78,7 @@ func New(cfg Config) (*Supervisor, error) {
 	if cfg.Spent != nil {
 		s.quotas.Spend = cfg.Spent.Spend
 	}
-	s.gate, s.keys, s.secret = newGate(s), newKeys(cfg.Driver), newSecret()
+	s.gate, s.keys, s.narrowed, s.secret = newGate(s), newKeys(cfg.Driver), newNarrowed(), newSecret()
 	for _, p := range cfg.Plugins {
 		s.hosts = append(s.hosts, newHost(p))
 	}
@@ -141,7 +142,7 @@ func newCall(who a2e.Caller, req *a2e.CallRequest, listener context.Context, can
 	return &call{
 		id: id, req: &own, ran: ran{correlation: audit.Text(own.CorrelationID)}, override: ownOverride(req.LLMOverride), who: who, accepted: now, listener: listener, cancel: cancel, done: make(chan struct{}),
 		spans: spans{from: callerTrace(listener, req)},
-		key:   key{who.Principal, who.Agent, own.ID}, digest: req.Digest(),
+		key:   key{who.Principal, who.Agent, own.ID}, digest: sync.OnceValue(req.Digest),
 		view: control.Call{
 			ID: id, ReqID: own.ID, Skill: own.Name, Principal: who.Principal, Agent: who.Agent, Door: who.Door,
 			State: control.Queued, Accepted: now,

@@ -503,7 +503,7 @@ func TestTheReplayWindowEnds(t *testing.T) {
 func TestTheReplayWindowOfACallThatRuns(t *testing.T) {
 	r, now := newRegistry(), time.Now()
 	made := func(digest string) *call {
-		return &call{id: digest, key: key{reqID: "r1"}, digest: digest, accepted: now, done: make(chan struct{}), cancel: func(error) {}}
+		return &call{id: digest, key: key{reqID: "r1"}, digest: func() string { return digest }, accepted: now, done: make(chan struct{}), cancel: func(error) {}}
 	}
 	first := made("a")
 	if old, fail := r.add(first, now); old != nil || fail != nil {

@@ -55,7 +55,7 @@ func (s *Supervisor) outline(c *call, skill *skills.Skill) (*plan, *a2e.Error) {
 		}
 		asked.Timeout = time.Duration(min(*c.req.Timeout, 1<<31)) * time.Second
 	}
-	policy, err := policies.Narrow(s.cfg.Policy, skill.Policy, asked)
+	policy, err := s.narrowed.of(s.cfg.Policy, skill, asked)
 	if err != nil {
 		return nil, a2e.Errorf(a2e.RuntimeError, "skill %q: %w", skill.Name, err).Because(a2e.ReasonUnsupported)
 	}

@@ -25,7 +25,7 @@ const (
 type call struct {
 	id       string
 	key      key
-	digest   string
+	digest   func() string    // of the request
 	req      *a2e.CallRequest // without arguments and metadata once the call has ended
 	override *a2e.LLMConfig   // the caller's, with its credentials, until the call ends; they are kept nowhere else
 	who      a2e.Caller
@@ -156,7 +156,7 @@ func (c *call) hasEnded() bool {
 func (c *call) size() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return int64(len(c.answer)+c.kept) + 1024
+	return int64(len(c.answer) + c.kept)
 }
 
 // shown is now with the phases.

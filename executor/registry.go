@@ -12,11 +12,11 @@ import (
 // Replay is how long after a call's end the same request sent again gets the stored answer.
 const Replay = 10 * time.Minute
 
-// How many ended calls are remembered here beyond that, to be looked at. keepBytes bounds the memory of all of it.
+// How many ended calls are remembered here beyond that, to be looked at, and how many bytes of their answers and events.
 const (
 	keepCalls = 1000
 	mostCalls = 20_000
-	keepBytes = 32 << 20
+	keepBytes = 12 << 20
 )
 
 // registry knows the calls that are in flight and those that ended a while ago.
@@ -44,7 +44,7 @@ func (r *registry) add(c *call, now time.Time) (earlier *call, err *a2e.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if old := r.byKey[c.key]; old != nil && (!old.hasEnded() || !old.again && now.Sub(old.now().Ended) < Replay) {
-		if old.digest != c.digest {
+		if old.digest() != c.digest() {
 			return nil, duplicate(c.key.reqID)
 		}
 		return old, nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -16,33 +17,51 @@ const (
 	answerLimit  = 2 * time.Second
 )
 
-// taking is whether the journal takes a call in. It is asked while the call is planned.
+// takeAfter is how long a call that is planned, queues or waits for its image is not in the journal.
+const takeAfter = time.Millisecond
+
+// taking is whether the journal takes a call in. Who needs to know asks, and waits for the answer.
 type taking struct {
+	ask     func(*taking)
+	once    sync.Once
+	fuse    *time.Timer // asks in the background
 	done    chan struct{}
+	cell    string     // that the journal was told of then
 	earlier awaiter    // the journal knows the same request from another supervisor or from an earlier life
 	refused *a2e.Error // it can't be written, or the request id stands for another request
 }
 
+// wait asks, where nobody has yet. Only the goroutine that serves the call may.
 func (t *taking) wait() *taking {
-	<-t.done
+	t.decide()
+	t.fuse.Stop()
 	return t
+}
+
+func (t *taking) decide() {
+	t.once.Do(func() {
+		defer close(t.done)
+		t.refused = unjournalled() // of a journal that panics
+		t.ask(t)
+	})
 }
 
 func (t *taking) in() bool { return t.earlier == nil && t.refused == nil }
 
-// remember journals a call that was registered, in the background. Nothing is made for the call before that is done.
+// remember sees to it that a call that was registered is journalled: within a moment, or as soon as something depends on it.
+// Nothing is made for the call before that, and nothing that a cell says is heard.
 func (s *Supervisor) remember(c *call) {
-	c.taking = &taking{done: make(chan struct{})}
-	s.tidying.Go(func() {
-		defer close(c.taking.done)
-		c.taking.earlier, c.taking.refused = s.enter(c)
-	})
+	t := &taking{done: make(chan struct{}), ask: func(t *taking) { t.earlier, t.refused = s.enter(c, t) }}
+	c.taking = t
+	t.fuse = time.AfterFunc(takeAfter, t.decide)
 }
 
-func (s *Supervisor) enter(c *call) (earlier awaiter, refused *a2e.Error) {
+func (s *Supervisor) enter(c *call, t *taking) (earlier awaiter, refused *a2e.Error) {
 	ctx, cancel := context.WithTimeout(context.Background(), journalLimit)
 	defer cancel()
-	old, err := s.journal.Accept(ctx, c.record(s.cfg.Instance), c.accepted.Add(-Replay))
+	record := c.record(s.cfg.Instance)
+	t.cell = record.Cell
+	old, err := s.journal.Accept(ctx, record, c.accepted.Add(-Replay))
 	switch {
 	case err == nil && old == nil:
 		s.watch.CallAccepted(c.who.Door)
@@ -51,7 +70,7 @@ func (s *Supervisor) enter(c *call) (earlier awaiter, refused *a2e.Error) {
 	case err != nil:
 		s.logOf(c).Error("a call was refused: it can't be journalled", "error", err)
 		return nil, unjournalled()
-	case old.Digest != c.digest:
+	case old.Digest != c.digest():
 		return nil, duplicate(c.key.reqID)
 	}
 	return &stored{s: s, record: *old}, nil
@@ -66,7 +85,7 @@ func unjournalled() *a2e.Error {
 // record is the call as the journal keeps it.
 func (c *call) record(instance string) control.Record {
 	view := c.now()
-	return control.Record{Call: view, Digest: c.digest, Instance: instance}
+	return control.Record{Call: view, Digest: c.digest(), Instance: instance}
 }
 
 // note tells the journal how far a call is.

@@ -1,13 +1,16 @@
 package executor
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
@@ -78,3 +81,70 @@ func TestPagesOfBoth(t *testing.T) {
 		}
 	})
 }
+
+// sweep reads all pages, and fails where a call is seen twice, or is somebody else's.
+func sweep(t *testing.T, s *Supervisor, principal string, q control.CallQuery) (all []control.Call) {
+	t.Helper()
+	seen := map[string]bool{}
+	for {
+		page, err := s.Search(t.Context(), control.Only(principal), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range page.Calls {
+			if seen[c.ID] || c.Principal != principal {
+				t.Errorf("%s of %s is seen by %s, twice: %t", c.ID, c.Principal, principal, seen[c.ID])
+			}
+			seen[c.ID] = true
+			all = append(all, c)
+		}
+		if q.Before = page.Next; q.Before == "" {
+			return all
+		}
+	}
+}
+
+// While calls of two principals run in two supervisors of one journal, each principal's pages have its own calls, each once; in the
+// end all of them, in both.
+func TestSearchWhileCallsRun(t *testing.T) {
+	path := dbPath(t)
+	supervisors := []*bench{journalled(t, path, "one", well, nil), journalled(t, path, "two", well, nil)}
+	const each = 40
+	var calling sync.WaitGroup
+	for i, b := range supervisors {
+		for _, principal := range []string{"ann", "bob"} {
+			calling.Go(func() {
+				for n := range each {
+					b.Call(context.Background(), a2e.Caller{Door: "test", Principal: principal}, sent("free", fmt.Sprintf("r-%d-%s-%d", i, principal, n)), quiet)
+				}
+			})
+		}
+	}
+	done := make(chan struct{})
+	go func() { calling.Wait(); close(done) }()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		for _, b := range supervisors {
+			sweep(t, b.Supervisor, "ann", control.CallQuery{Limit: 7})
+			sweep(t, b.Supervisor, "bob", control.CallQuery{Limit: 5, Skill: "free"})
+		}
+	}
+	for _, b := range supervisors {
+		for q, want := range map[control.CallQuery]int{{}: 2 * each, {Verdict: control.VerdictSucceeded, Door: "test"}: 2 * each, {Verdict: control.VerdictRunning}: 0} {
+			if got := sweep(t, b.Supervisor, "bob", q); len(got) != want {
+				t.Errorf("%+v: %d calls, want %d", q, len(got), want)
+			}
+		}
+		now := time.Now()
+		stats, err := b.Stats(t.Context(), control.Only("ann"), control.StatsQuery{Since: now.Add(-time.Hour), Until: now.Add(time.Hour), Buckets: 2})
+		if err != nil || stats.Total.Calls != 2*each || stats.Total.Failed != 0 || len(stats.Skills) != 1 {
+			t.Errorf("%+v, %v", stats, err)
+		}
+	}
+}
+
+var quiet = a2e.EventWriterFunc(func(context.Context, *a2e.Event) error { return nil })

@@ -1,7 +1,7 @@
 package executor
 
 import (
-	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -61,9 +61,34 @@ func (k *keys) of(b *blueprint) (string, error) {
 // fingerprint tells apart what compiles to specs with different keys. The content of a tree is its digest, and of an image
 // its id.
 func fingerprint(eff policies.Effective, w compile.Workload) string {
-	return fmt.Sprintf("%+v %q %q %q %q %q %q %q %q %q %q %q %t %t %q %+v %q",
-		eff.Limits, eff.Runtime, eff.Network.Allow, w.Skill, w.Instance, w.Image.ID, w.Image.Env, w.Image.Volumes, w.OS+" "+w.Arch,
-		w.Entrypoint, w.Cmd, w.Command, w.Frames, w.Prestart, w.Env, w.Ports, []string{w.Bundle.Name, w.Bundle.Digest, w.Runner.Digest, w.Engine.Digest})
+	l := limits(eff.Limits)
+	b := make([]byte, 0, 1<<10)
+	for _, n := range []int64{int64(l.Memory), int64(l.CPU), int64(l.PIDs), int64(l.Files), int64(l.Workspace), int64(l.Out), int64(l.Output)} {
+		b = append(strconv.AppendInt(b, n, 10), ' ')
+	}
+	b = strconv.AppendBool(strconv.AppendBool(b, w.Frames), w.Prestart)
+	for _, list := range [][]string{
+		{eff.Runtime, w.Skill, w.Instance, w.Image.ID, w.OS, w.Arch, w.Bundle.Name, w.Bundle.Digest, w.Runner.Digest, w.Engine.Digest},
+		eff.Network.Allow, w.Image.Env, w.Image.Volumes, w.Entrypoint, w.Cmd, w.Command, w.Env,
+	} {
+		b = strconv.AppendInt(b, int64(len(list)), 10)
+		for _, s := range list {
+			b = append(append(strconv.AppendInt(append(b, ' '), int64(len(s)), 10), ' '), s...)
+		}
+	}
+	for _, p := range w.Ports {
+		b = append(append(append(strconv.AppendInt(b, int64(p.Number), 10), ' '), p.Name...), ' ')
+	}
+	return string(b)
+}
+
+// limits has all fields of [policies.Limits], or this does not compile: a field that [fingerprint] leaves out would let calls
+// share what they must not.
+type limits struct {
+	Memory                 policies.Bytes
+	CPU                    policies.MilliCPU
+	PIDs, Files            int64
+	Workspace, Out, Output policies.Bytes
 }
 
 // lease returns a cell that waits for a call like this one, and its name; nil where none does.
@@ -77,6 +102,16 @@ func (s *Supervisor) lease(b *blueprint) (sandbox.Sandbox, string) {
 		s.held.take(name)
 	}
 	return box, name
+}
+
+// ahead is [Supervisor.lease] for a call that may have its cell before the journal has it: one that was granted nothing. Its cell
+// can't reach anything, and what it says is not read until the journal has the call. Should hotcell be killed in between, the cell
+// dies with it, and it is as if the request had never come; where the journal refuses the call, the cell is destroyed unheard.
+func (s *Supervisor) ahead(p *plan, b *blueprint) (sandbox.Sandbox, string) {
+	if p.grants.lease != nil || len(p.grants.all) > 0 {
+		return nil, ""
+	}
+	return s.lease(b)
 }
 
 // waits reports whether the cell of that name waits for a call.

@@ -19,5 +19,5 @@ func main() {
 		_, _ = os.Stderr.WriteString("hotcell-runner: " + err.Error() + "\n")
 		os.Exit(usage)
 	}
-	os.Exit(runner.Run(context.Background(), runner.Config{Args: args, Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout}))
+	os.Exit(runner.Run(context.Background(), runner.Config{Args: args, Env: os.Environ(), Stdin: runner.Stdin(), Stdout: os.Stdout}))
 }

@@ -20,6 +20,8 @@ import (
 const (
 	probeLimit = 5 * time.Second // for the engine to answer at the start
 	socketMode = 0o660
+
+	settleAfter = time.Second // from the ready line: what begins with the doors has begun by then
 )
 
 func (a *app) serveCmd() *cobra.Command {
@@ -101,6 +103,7 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	if remote.Console() {
 		a.errs.line(fmt.Sprintf("hotcell: console at http://%s/console", web.Addr()))
 	}
+	defer time.AfterFunc(settleAfter, settle).Stop()
 	defer sys.sing(ctx)()
 	return serveDoors(ctx, sys.supervisor, log, append(admin,
 		func(ctx context.Context) error { return rest.Serve(ctx, web, remote, log) },

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,9 +76,10 @@ type Relay struct {
 	ready  bool
 	output int64
 	out    int64
-	events int   // that were charged
-	cost   int64 // of the line at hand, in bytes
-	seq    int   // of the next event
+	events int     // that were charged
+	cost   int64   // of the line at hand, in bytes
+	seq    int     // of the next event
+	last   float64 // when the last one came
 	counts Counts
 	open   map[string]bool // artifacts that had a chunk: true once final
 	lines  atomic.Uint64
@@ -170,14 +172,21 @@ func (r *Relay) put(e event) {
 	r.emit(e)
 }
 
+// silence is how long no event came, in seconds, for the next one to be delivered before anything else is done.
+const silence = 1e-3
+
 // emit numbers an event.
 func (r *Relay) emit(e event) {
 	e.seq, e.id, e.at = r.seq, a2e.NewID(), a2e.Now()
 	r.seq++
+	r.box.put(e)
+	if e.at-r.last > silence {
+		runtime.Gosched() // or the consumer would wait for what follows this event
+	}
+	r.last = e.at
 	if r.opts.Keep != nil {
 		r.opts.Keep(e.message(r.opts.ReqID))
 	}
-	r.box.put(e)
 }
 
 // Close ends the events: what the cell says from now on is read and dropped.

@@ -23,23 +23,29 @@ type daemon struct {
 	cmd    *exec.Cmd
 	dir    string
 	socket string
+	url    string
 }
 
-// serve starts the program that make build made.
+// serve starts the program that make build made, with the skills of this program.
 func (b *bench) serve(ctx context.Context) (*daemon, error) {
-	program, err := filepath.Abs(b.program)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(program); err != nil {
-		return nil, absent{"there is no " + b.program + ": make build makes it"}
-	}
 	dir, err := b.yard.folder()
 	if err != nil {
 		return nil, err
 	}
 	if err := writeSkills(filepath.Join(dir, "skills")); err != nil {
 		return nil, err
+	}
+	return b.serveIn(ctx, dir)
+}
+
+// serveIn starts it in a folder, with the skills and the data that are there.
+func (b *bench) serveIn(ctx context.Context, dir string) (*daemon, error) {
+	program, err := filepath.Abs(b.program)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(program); err != nil {
+		return nil, absent{"there is no " + b.program + ": make build makes it"}
 	}
 	d := &daemon{dir: dir, socket: filepath.Join(dir, "s")}
 	d.cmd = exec.Command(program, "serve", "--socket", d.socket, "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"))
@@ -59,7 +65,8 @@ func (b *bench) serve(ctx context.Context) (*daemon, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("hotcell serve ended before it was ready: %s", line), d.cmd.Wait())
 		}
-		if strings.Contains(line, "ready: ") {
+		if _, rest, ready := strings.Cut(line, "ready: "); ready {
+			d.url, _, _ = strings.Cut(rest, " ")
 			go func() { _, _ = io.Copy(io.Discard, lines) }() // until the daemon's end
 			return d, nil
 		}

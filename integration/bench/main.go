@@ -141,6 +141,7 @@ func sections() []section {
 		{"memory", "what supervisors hold", memorySection},
 		{"growth", "a call in a cell that costs nothing, with more and more history and skills behind it", growthSection},
 		{"catalogue", "1,000 skills in a folder and 10,000 custom ones of 400 principals", catalogueSection},
+		{"console", "pages of the web console over HTTP, with 100,000 calls and 1,000 skills behind them", consoleSection},
 		{"tunnel", "connections out of a cell that has no network, and the same program on this machine's loopback", tunnelSection},
 		{"doors", "a call in a cell that costs nothing, through the doors", doorSection},
 	}

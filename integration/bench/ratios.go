@@ -78,6 +78,14 @@ func (r *report) finish() {
 	r.growth("skills_growth", skillSets, skillsRow)
 	r.throughputRatios()
 	r.doorRatios()
+	r.slowestPage()
+}
+
+// slowestPage is the dearest page of the console.
+func (r *report) slowestPage() {
+	for _, row := range r.of("console") {
+		r.Ratios["console_slowest_ms"] = max(r.Ratios["console_slowest_ms"], round(row.P50))
+	}
 }
 
 // figures are rows that are followed as they are, by key.

@@ -193,6 +193,7 @@ func programs() []string {
 		"cmd/hotcell-runner",
 		"integration",
 		"integration/bench",
+		"integration/console",
 		"integration/daemonjson",
 		"integration/doors",
 		"integration/faults",
@@ -262,6 +263,8 @@ func dependencies() []dependency {
 		{"github.com/go-jose/go-jose/v4", nil, "it signs tokens in tests; what checks them is go-oidc's"},
 		{"filippo.io/age", []string{"internal/vault"}, "one package encrypts what is kept"},
 		{"github.com/google/go-cmp", nil, "it compares in tests and panics by design"},
+		{"github.com/chromedp/chromedp", nil, "tests of the console drive a browser"},
+		{"github.com/chromedp/cdproto", nil, "the browser's protocol, of the same makers"},
 		{"go.uber.org/goleak", nil, "it looks for leaks after tests"},
 		{"pgregory.net/rapid", nil, "it generates inputs for tests"},
 	}

@@ -103,6 +103,7 @@ func Content() []string { return []string{"application/x-www-form-urlencoded", "
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers send forms of ours with "Origin: null", which is refused
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	if r.URL.Path == Base {
 		http.Redirect(w, r, Base+"/", http.StatusSeeOther)

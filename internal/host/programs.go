@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
@@ -43,16 +44,19 @@ func once(fsys fs.FS, make func(fs.FS, string) (sandbox.Tree, error)) func(arch 
 
 // RunnerTree returns the tree of the runner for an engine's architecture, from the files of fsys.
 func RunnerTree(fsys fs.FS, arch string) (sandbox.Tree, error) {
-	data, err := program(fsys, RunnerFile(arch), "runner", arch)
+	p, err := program(fsys, RunnerFile(arch), "runner", arch)
 	if err != nil {
 		return sandbox.Tree{}, err
 	}
-	runner := tree("runner", wall.DirRunner, data, int64(len(data)), inMemory(data))
-	return withLibrary(runner), nil
+	runner, err := p.tree("runner", wall.DirRunner, p.size, p.open)
+	return withLibrary(runner), err
 }
 
 // withLibrary adds the modules for skills to the runner's tree.
 func withLibrary(t sandbox.Tree) sandbox.Tree {
+	if t.FS == nil {
+		return t
+	}
 	const mode = 0o644
 	module := tools.Python()
 	sum := sha256.New()
@@ -69,37 +73,88 @@ func inMemory(data []byte) func() (io.ReadCloser, error) {
 
 // engineTree is [RunnerTree] for the engine, which is kept compressed: most calls need none.
 func engineTree(fsys fs.FS, arch string) (sandbox.Tree, error) {
-	data, err := program(fsys, EngineFile(arch), "engine", arch)
+	p, err := program(fsys, EngineFile(arch), "engine", arch)
 	if err != nil {
 		return sandbox.Tree{}, err
 	}
-	if len(data) < gzipTrailer {
+	size, err := p.unpacked()
+	if err != nil {
 		return sandbox.Tree{}, fmt.Errorf("the embedded engine for %s is damaged: build hotcell again with 'make build'", arch)
 	}
-	size := int64(binary.LittleEndian.Uint32(data[len(data)-gzipTrailer:]))
-	return tree("engine", wall.DirEngine, data, size, func() (io.ReadCloser, error) { return gzip.NewReader(bytes.NewReader(data)) }), nil
+	return p.tree("engine", wall.DirEngine, size, p.unpack)
 }
 
 // gzipTrailer is the end of a gzip stream: how many bytes come out of it.
 const gzipTrailer = 4
 
-func program(fsys fs.FS, file, what, arch string) ([]byte, error) {
-	data, err := fs.ReadFile(fsys, file)
+// embedded is a file that was built in. It is read where it lies: a copy would take as much memory again.
+type embedded struct {
+	open func() (io.ReadCloser, error)
+	size int64
+}
+
+func program(fsys fs.FS, file, what, arch string) (embedded, error) {
+	info, err := fs.Stat(fsys, file)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, fmt.Errorf("this hotcell was built without its %s for %s: build it with 'make build'", what, arch)
+		return embedded{}, fmt.Errorf("this hotcell was built without its %s for %s: build it with 'make build'", what, arch)
 	}
-	return data, err
+	if err != nil {
+		return embedded{}, err
+	}
+	return embedded{func() (io.ReadCloser, error) { return fsys.Open(file) }, info.Size()}, nil
+}
+
+// unpacked is how many bytes come out of the file, which is compressed.
+func (p embedded) unpacked() (int64, error) {
+	f, err := p.open()
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	var end [gzipTrailer]byte
+	if at, ok := f.(io.ReaderAt); ok {
+		_, err = at.ReadAt(end[:], p.size-gzipTrailer)
+	} else if _, err = io.CopyN(io.Discard, f, p.size-gzipTrailer); err == nil {
+		_, err = io.ReadFull(f, end[:])
+	}
+	if p.size < gzipTrailer {
+		err = io.ErrUnexpectedEOF
+	}
+	return int64(binary.LittleEndian.Uint32(end[:])), err
+}
+
+// unpack opens what is in the file.
+func (p embedded) unpack() (io.ReadCloser, error) {
+	f, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	z, err := gzip.NewReader(bufio.NewReaderSize(f, 64<<10))
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{z, f}, nil
 }
 
 // tree is one program's tree. Its digest is that of the bytes that were embedded.
-func tree(name, target string, data []byte, size int64, open func() (io.ReadCloser, error)) sandbox.Tree {
+func (p embedded) tree(name, target string, size int64, open func() (io.ReadCloser, error)) (sandbox.Tree, error) {
 	const mode = 0o755
+	f, err := p.open()
+	if err != nil {
+		return sandbox.Tree{}, err
+	}
+	defer f.Close()
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %o %d\n", name, mode, size)
-	sum.Write(data)
+	if _, err := io.Copy(sum, f); err != nil {
+		return sandbox.Tree{}, err
+	}
 	files := fileset.New()
 	files.Add(name, fileset.Entry{Size: size, Mode: mode, Open: open})
-	return sandbox.Tree{Name: name, Digest: hex.EncodeToString(sum.Sum(nil)), Target: target, FS: files}
+	return sandbox.Tree{Name: name, Digest: hex.EncodeToString(sum.Sum(nil)), Target: target, FS: files}, nil
 }
 
 // RunnerFile and EngineFile are the names of the programs for an architecture; an engine's is compressed with gzip.

@@ -75,6 +75,22 @@ func TestLife(t *testing.T) {
 	judge("c", false, false)
 }
 
+// Those count that live: neither the dead nor what is no supervisor's file.
+func TestLiving(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "instances")
+	a, b := open(t, dir, "a"), open(t, dir, "b")
+	if err := os.WriteFile(filepath.Join(dir, "c"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.Living(); got != 2 {
+		t.Errorf("%d live", got)
+	}
+	die(t, b)
+	if got := a.Living(); got != 1 {
+		t.Errorf("after a death: %d live", got)
+	}
+}
+
 func TestPoisonedSurvive(t *testing.T) {
 	dir := t.TempDir()
 	i := open(t, dir, "a")

@@ -54,13 +54,22 @@ func newChild(pid int, everything bool, p *pipes) *child {
 	return c
 }
 
-// feed gives the process its request and then EOF. A process that doesn't read it, or closes its stdin, loses nothing
-// but that.
+// pipeTakes is how much a pipe that is empty takes at once: one page, where its user has many pipes already.
+const pipeTakes = 4 << 10
+
+// feed gives the process its request, in the background where that may take its time, and then EOF. A process that doesn't read
+// it, or closes its stdin, loses nothing but that.
 func (c *child) feed(request []byte) {
-	if _, err := c.p.stdin.Write(request); err == nil {
-		_, _ = c.p.stdin.Write([]byte{'\n'})
+	line := append(request[:len(request):len(request)], '\n') // in one piece, or the process wakes twice
+	feed := func() {
+		_, _ = c.p.stdin.Write(line)
+		_ = c.p.stdin.Close()
 	}
-	_ = c.p.stdin.Close()
+	if len(line) <= pipeTakes {
+		feed()
+		return
+	}
+	c.serving.Go(feed)
 }
 
 // reap waits for the process and, as PID 1, for every orphan of the cell until none is left.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/hotcell/hotcell/internal/wall"
 )
@@ -112,6 +113,8 @@ func (l *life) intake(ctx context.Context) ([]byte, error) {
 		input: l.cfg.path(wall.DirInput), secrets: l.cfg.path(wall.DirSecrets), lease: l.cfg.path(wall.LeasePath), admit: l.ports.admit,
 	}
 	defer t.close()
+	rests := time.NewTimer(idle)
+	defer rests.Stop()
 	var first error
 	for {
 		select {
@@ -119,6 +122,8 @@ func (l *life) intake(ctx context.Context) ([]byte, error) {
 			return nil, context.Cause(ctx)
 		case <-l.in.cancelled:
 			return nil, errCancelled
+		case <-rests.C:
+			l.rehearse()
 		case m := <-l.in.setup:
 			err := m.err
 			if err == nil {

@@ -18,10 +18,11 @@ import (
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
-// envBe makes the test binary be a protected runner; envPort gives it a port.
+// envBe makes the test binary be a protected runner; envPort gives it a port, envPrestart has it start its command ahead.
 const (
-	envBe   = "HOTCELL_TEST_BE_RUNNER"
-	envPort = "HOTCELL_TEST_PORT"
+	envBe       = "HOTCELL_TEST_BE_RUNNER"
+	envPort     = "HOTCELL_TEST_PORT"
+	envPrestart = "HOTCELL_TEST_PRESTART"
 )
 
 func TestMain(m *testing.M) {
@@ -32,8 +33,8 @@ func TestMain(m *testing.M) {
 			ports = append(ports, wall.Port{Name: portGranted, Number: n})
 		}
 		os.Exit(Run(context.Background(), Config{
-			Args: wall.Args{Command: os.Args[1:], Output: wall.MaxLong, Out: 1 << 20, Ports: ports}, Env: os.Environ(),
-			Stdin: os.Stdin, Stdout: os.Stdout, Root: root,
+			Args: wall.Args{Command: os.Args[1:], Output: wall.MaxLong, Out: 1 << 20, Ports: ports, Prestart: os.Getenv(envPrestart) != ""}, Env: os.Environ(),
+			Stdin: Stdin(), Stdout: os.Stdout, Root: root,
 		}))
 	}
 	goleak.VerifyTestMain(m)

@@ -41,6 +41,18 @@ func (p *pipes) open(near int) (*os.File, error) {
 	return os.NewFile(uintptr(fd[near]), "pipe"), nil
 }
 
+// Stdin is the wall's inbound side, read without a thread of its own where it is a pipe: what waits for a line then goes on in the
+// thread that has read it. The reading end of a cell's stdin is nobody's but the runner's.
+func Stdin() *os.File {
+	if st, err := os.Stdin.Stat(); err != nil || st.Mode()&os.ModeNamedPipe == 0 {
+		return os.Stdin
+	}
+	if err := syscall.SetNonblock(0, true); err != nil {
+		return os.Stdin
+	}
+	return os.NewFile(0, "stdin")
+}
+
 func (p *pipes) far() []uintptr {
 	fds := make([]uintptr, len(p.ends))
 	for i, fd := range p.ends {

@@ -40,7 +40,7 @@ func (l *life) start(early *child, request []byte) (*child, error) {
 			return nil, err
 		}
 	}
-	c.serving.Go(func() { c.feed(request) })
+	c.feed(request)
 	return c, nil
 }
 

@@ -44,13 +44,8 @@ func (s *Store) generate(tx *sql.Tx, rnd *rand.Rand, i int, flight bool) error {
 	r.Skill, r.Principal, r.Agent = fmt.Sprintf("skill-%04d", rnd.IntN(1000)), fmt.Sprintf("principal-%d", rnd.IntN(20)), fmt.Sprintf("agent-%d", rnd.IntN(50))
 	r.Door = []string{"mcp", "rest", "a2e"}[rnd.IntN(3)]
 	r.Account = &control.Account{Policy: strings.Repeat("ab", 32), Image: "sha256:" + strings.Repeat("cd", 32), Driver: "docker"}
-	view, err := encode(r.Call)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Stmt(s.stmts.accept).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view)
-	if flight || err != nil {
-		return err
+	if flight {
+		return s.enterWhole(tx, r)
 	}
 	verdict := control.VerdictSucceeded
 	if dice := rnd.IntN(1000); dice < 50 {
@@ -59,11 +54,7 @@ func (s *Store) generate(tx *sql.Tx, rnd *rand.Rand, i int, flight bool) error {
 	r = stands(r, verdict)
 	r.Ended = r.Accepted.Add(time.Duration(rnd.ExpFloat64() * float64(time.Second)))
 	r.Answer = json.RawMessage(`{"data":"` + strings.Repeat("x", 600) + `"}`)
-	if view, err = encode(r.Call); err != nil {
-		return err
-	}
-	_, err = tx.Stmt(s.stmts.end).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view, r.Ended.UnixMicro(), false, []byte(r.Answer))
-	return errors.Join(err, s.enterEnd(tx, r), s.index(tx, &r))
+	return s.enterWhole(tx, r)
 }
 
 // p50 runs f again and again, and reports how long half of the runs took at most.

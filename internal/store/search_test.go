@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -37,9 +38,9 @@ func stands(r control.Record, verdict string) control.Record {
 	return r
 }
 
-// history journals calls, many of them of one moment, and returns them as they stand.
-func history(t *rapid.T, s *Store, n int) []control.Call {
-	var calls []control.Call
+// history journals calls, many of them of one moment, and returns them as they stand. It takes one transaction for all.
+func history(t *rapid.T, s *Store, n int) (calls []control.Call) {
+	var all []control.Record
 	for i := range n {
 		id := fmt.Sprintf("%s%03d", rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "id"), i)
 		r := taken(id, id)
@@ -48,17 +49,35 @@ func history(t *rapid.T, s *Store, n int) []control.Call {
 		r.Principal = rapid.SampledFrom([]string{"", "ann", "bob"}).Draw(t, "principal")
 		r.Agent = rapid.SampledFrom([]string{"x", "y"}).Draw(t, "agent")
 		r.Door = rapid.SampledFrom([]string{"mcp", "rest"}).Draw(t, "door")
-		if _, err := s.Accept(context.Background(), r, start.Add(-time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-		if r = stands(r, rapid.SampledFrom(verdicts).Draw(t, "verdict")); r.State.Terminal() {
-			if _, err := s.End(context.Background(), r); err != nil {
-				t.Fatal(err)
+		r = stands(r, rapid.SampledFrom(verdicts).Draw(t, "verdict"))
+		all, calls = append(all, r), append(calls, r.Call)
+	}
+	err := s.ask(context.Background(), func(tx *sql.Tx) error {
+		for _, r := range all {
+			if err := s.enterWhole(tx, r); err != nil {
+				return err
 			}
 		}
-		calls = append(calls, r.Call)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return calls
+}
+
+// enterWhole is the acceptance and the end of a call in a transaction of somebody else's.
+func (s *Store) enterWhole(tx *sql.Tx, r control.Record) error {
+	view, err := encode(r.Call)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Stmt(s.stmts.accept).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view)
+	if !r.State.Terminal() || err != nil {
+		return err
+	}
+	_, err = tx.Stmt(s.stmts.end).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view, r.Ended.UnixMicro(), false, []byte(r.Answer))
+	return errors.Join(err, s.enterEnd(tx, r), s.index(tx, &r))
 }
 
 func query(t *rapid.T) (control.Whose, control.CallQuery) {

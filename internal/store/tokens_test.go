@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,6 +118,22 @@ func TestDeadTokensMakeRoom(t *testing.T) {
 	}
 }
 
+// planOf tells how SQLite answers a query.
+func planOf(t *testing.T, s *Store, query string, args ...any) (steps []string) {
+	t.Helper()
+	rows, err := s.read.Query("EXPLAIN QUERY PLAN "+query, args...)
+	must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var n int
+		var step string
+		must(t, rows.Scan(&n, &n, &n, &step))
+		steps = append(steps, step)
+	}
+	must(t, rows.Err())
+	return steps
+}
+
 // Of two principals with the same request id each finds its own call, and lists no other.
 func TestAPrincipalFindsItsOwnCalls(t *testing.T) {
 	s := opened(t, Options{})
@@ -125,6 +142,9 @@ func TestAPrincipalFindsItsOwnCalls(t *testing.T) {
 		r.Principal = p
 		if earlier := accept(t, s, r); earlier != nil {
 			t.Fatalf("c%d is c%s", i, earlier.ID)
+		}
+		if i < 2 {
+			end(t, s, answered(r, "x"))
 		}
 	}
 	for whose, want := range map[control.Whose][]string{
@@ -140,11 +160,10 @@ func TestAPrincipalFindsItsOwnCalls(t *testing.T) {
 			t.Errorf("%+v: %v\n%s", whose, err, d)
 		}
 	}
-	var plan string
-	var n int
-	err := s.read.QueryRow(`EXPLAIN QUERY PLAN SELECT view FROM calls WHERE principal = ? AND principal <> '' ORDER BY n DESC LIMIT ?`, "p", 9).Scan(&n, &n, &n, &plan)
-	if err != nil || plan != "SEARCH calls USING INDEX calls_by_principal (principal=?)" {
-		t.Errorf("%q, %v", plan, err)
+	for _, step := range planOf(t, s, listOwn, 9, "p") {
+		if strings.HasPrefix(step, "SCAN") && step != "SCAN calls USING INDEX calls_in_flight" && !strings.HasPrefix(step, "SCAN (subquery") {
+			t.Errorf("the list of one principal's calls: %s", step)
+		}
 	}
 	for name, tt := range map[string]struct {
 		id    string

@@ -46,11 +46,23 @@ func haveNodeClients(context.Context) error {
 }
 
 func nodeClients() (string, error) {
+	folder, err := cached("node-clients", nodeLock)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(folder, "bin", "node")); err != nil {
+		return "", fmt.Errorf("the clients for Node are not there (%w): run scripts/node-clients", err)
+	}
+	return folder, nil
+}
+
+// cached is the folder of this user's cache where a script keeps what a lock file names.
+func cached(name, lock string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return "", err
 	}
-	lock, err := os.ReadFile(filepath.Join(root, nodeLock))
+	text, err := os.ReadFile(filepath.Join(root, lock))
 	if err != nil {
 		return "", err
 	}
@@ -58,12 +70,8 @@ func nodeClients() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(lock)
-	folder := filepath.Join(cache, "hotcell", "node-clients-"+hex.EncodeToString(sum[:8]))
-	if _, err := os.Stat(filepath.Join(folder, "bin", "node")); err != nil {
-		return "", fmt.Errorf("the clients for Node are not there (%w): run scripts/node-clients", err)
-	}
-	return folder, nil
+	sum := sha256.Sum256(text)
+	return filepath.Join(cache, "hotcell", name+"-"+hex.EncodeToString(sum[:8])), nil
 }
 
 // moduleRoot is the folder of go.mod above the test's own.

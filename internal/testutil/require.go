@@ -30,6 +30,8 @@ func probes() map[string]probe {
 		"image-word-count": haveImage("hotcell/word-count:1", "scripts/image-word-count"),
 		"image-node":       haveImage("hotcell/node-sdks:1", "scripts/image-node"),
 		"node-clients":     haveNodeClients,
+		"chromium":         haveMade("chromium", "scripts/chromium", "--version"),
+		"axe":              haveAxe,
 		"dockerd":          haveProgram("dockerd", "--version"),
 		"runsc":            haveRuntime("runsc", "scripts/runsc"),
 		"runc":             haveProgram("runc", "--version"),
@@ -48,9 +50,10 @@ func probes() map[string]probe {
 }
 
 // Require skips the test where the part is not on this machine, and fails it when [EnvRequire] lists the part. The parts
-// are docker, dockerd (the program, for an engine of a test's own), image-python, image-word-count, image-node, node-clients, runsc, runc
-// and crun (the programs; crun on a host that it doesn't refuse), cgroups (that can be made), cgroupfs (the engine's driver of
-// them), go, python3, curl, prometheus, promtool, systemd-analyze, linux and root; any other name is a fatal error, also within the variable.
+// are docker, dockerd (the program, for an engine of a test's own), image-python, image-word-count, image-node, node-clients, chromium, axe
+// (axe-core's file), runsc, runc and crun (the programs; crun on a host that it doesn't refuse), cgroups (that can be made),
+// cgroupfs (the engine's driver of them), go, python3, curl, prometheus, promtool, systemd-analyze, linux and root; any other name
+// is a fatal error, also within the variable.
 func Require(t testing.TB, part string) {
 	t.Helper()
 	require(t, probes(), part, os.Getenv(EnvRequire))

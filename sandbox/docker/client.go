@@ -106,6 +106,7 @@ func (c *connection) tune(cl *client.Client) error {
 	}
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = idleConns, idleConns
 	transport.IdleConnTimeout = 30 * time.Second
+	transport.ReadBufferSize, transport.WriteBufferSize = 2<<10, 1<<10 // each cell that waits has a connection; long reads and writes pass them by
 	transport.MaxResponseHeaderBytes = maxHead
 	u, err := client.ParseHostURL(cl.DaemonHost())
 	if err != nil {

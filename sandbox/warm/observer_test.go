@@ -45,6 +45,9 @@ func TestObserver(t *testing.T) {
 		b.call(b.spec("s", "1", "p"))
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
+		if most := b.warm.Max(); most != 1 {
+			t.Errorf("at most %d wait", most)
+		}
 		if ready, starting, leaving := b.warm.Count(); ready != 1 || starting != 0 || leaving != 0 {
 			t.Errorf("%d ready, %d starting, %d leaving", ready, starting, leaving)
 		}
