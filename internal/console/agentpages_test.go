@@ -238,9 +238,9 @@ func TestMakingAndDeletingAgents(t *testing.T) {
 	c := newCrew(t)
 	b := c.as(t, "alice")
 	has(t, pageOf(t, b.get("/console/agents"), 200), "No agents yet.", "hotcell tokens create")
-	for _, name := range []string{"", "42", hostile} {
+	for _, name := range []string{"", "42", strangers} {
 		page := pageOf(t, b.post("/console/agents", "name", name), 422)
-		if attr(find(page, "name"), "aria-invalid") != "true" || attr(find(page, "name"), "value") != clip(name, 200) && name != hostile {
+		if attr(find(page, "name"), "aria-invalid") != "true" || attr(find(page, "name"), "value") != clip(name, 200) && name != strangers {
 			t.Errorf("%q: the field does not say so", name)
 		}
 		has(t, page, "name: expected")

@@ -12,7 +12,7 @@ func TestApprovals(t *testing.T) {
 	b := c.as(t, "alice")
 	has(t, pageOf(t, b.get("/console/approvals"), 200), "Nothing has been asked for.", "manage_skill")
 	c.agent(t, "alice", "bot", "manage_skill")
-	made := c.ask(t, "alice", "bot", map[string]any{"action": "create", "name": "notes", "description": "Keeps " + hostile, "body": "# Notes\n\nBe kind.\n", "files": map[string]any{"more.md": hostile}})
+	made := c.ask(t, "alice", "bot", map[string]any{"action": "create", "name": "notes", "description": "Keeps " + strangers, "body": "# Notes\n\nBe kind.\n", "files": map[string]any{"more.md": strangers}})
 	page := pageOf(t, b.get("/console/approvals/"+made), 200)
 	has(t, page, "Create skill notes", "pending", "bot", "Be kind.", "<script>alert(2)</script>", "more.md", "Approve, and write it now")
 	w := b.post("/console/approvals/" + made + "/approve")
@@ -47,7 +47,7 @@ func TestApprovals(t *testing.T) {
 	if w := b.post("/console/approvals/"+second+"/deny", "why", strings.Repeat("x", maxWhy+1)); w.Code != 422 {
 		t.Errorf("%d", w.Code)
 	}
-	if w := b.post("/console/approvals/"+second+"/deny", "why", " No "+hostile); w.Code != 303 {
+	if w := b.post("/console/approvals/"+second+"/deny", "why", " No "+strangers); w.Code != 303 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	has(t, pageOf(t, b.get("/console/approvals/"+second), 200), "denied", "Reason: No ", "<script>alert(2)</script>")

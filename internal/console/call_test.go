@@ -121,8 +121,8 @@ func closed() chan struct{} {
 	return c
 }
 
-// wordsIn is the text of a page without its marks, with single blanks.
-func wordsIn(t *testing.T, page string) string {
+// wordsOf is the text of a page without its marks, with single blanks.
+func wordsOf(t *testing.T, page string) string {
 	t.Helper()
 	var b strings.Builder
 	z := html.NewTokenizer(strings.NewReader(page))
@@ -148,7 +148,7 @@ func TestAPersonCanTellWhatToChange(t *testing.T) {
 		"ok":      {"12 rows were written", "Worth knowing", "cell reached its memory limit", "wanted more processor than its limit", "A & B <c>", "report.txt"},
 	} {
 		w := b.get("/console/calls/" + id)
-		text := wordsIn(t, w.Body.String())
+		text := wordsOf(t, w.Body.String())
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", id, w.Code, text)
 		}

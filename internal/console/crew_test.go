@@ -11,8 +11,8 @@ import (
 	"github.com/hotcell/hotcell/internal/curator"
 )
 
-// hostile is what a stranger may call things.
-const hostile = "\u202e\x1b[31m\"><img src=x onerror=alert(1)><script>alert(2)</script><a href=\"javascript:alert(3)\">x</a>{{.CSRF}}"
+// strangers is what strangers may call things.
+const strangers = "\u202e\x1b[31m\"><img src=x onerror=alert(1)><script>alert(2)</script><a href=\"javascript:alert(3)\">x</a>{{.CSRF}}"
 
 // crew is a shelf with agents, the host's tools and what agents ask for.
 type crew struct {
@@ -24,16 +24,16 @@ type crew struct {
 // hostTools are a host's: two of them recommend typst.
 func hostTools() []catalog.ToolInfo {
 	return []catalog.ToolInfo{
-		{Name: "mcp:media", Description: "Finds media. " + hostile, Recommends: []string{"media-library", "typst", "not-here"}},
+		{Name: "mcp:media", Description: "Finds media. " + strangers, Recommends: []string{"media-library", "typst", "not-here"}},
 		{Name: "mcp:print", Description: "Prints.", Writes: true, Recommends: []string{"typst"}},
-		{Name: "mcp:" + hostile, Description: hostile, Recommends: []string{"plain", hostile}},
+		{Name: "mcp:" + strangers, Description: strangers, Recommends: []string{"plain", strangers}},
 	}
 }
 
 func newCrew(t testing.TB) *crew {
 	t.Helper()
 	c := &crew{shelf: newShelf(t,
-		"media-library/SKILL.md", skillMD("media-library", "Sorts media. "+hostile, "Do it."),
+		"media-library/SKILL.md", skillMD("media-library", "Sorts media. "+strangers, "Do it."),
 		"typst/SKILL.md", skillMD("typst", "Sets type.", "Do it."), "plain/SKILL.md", skillMD("plain", "Is plain.", "Do it."))}
 	c.agents = curator.NewAgents(c.db, hostTools)
 	c.reader.Gate = c.agents

@@ -17,14 +17,13 @@ import (
 
 // depot keeps images as tests want them.
 type depot struct {
-	mu     sync.Mutex
-	did    []string
-	rows   []control.ImageRow
-	went   []control.ImageVerdict
-	fault  error
-	began  chan func(control.PullProgress) // each pull hands in how it tells of itself
-	let    chan error
-	panics bool
+	mu    sync.Mutex
+	did   []string
+	rows  []control.ImageRow
+	went  []control.ImageVerdict
+	fault error
+	began chan func(control.PullProgress) // each pull hands in how it tells of itself
+	let   chan error
 }
 
 func (d *depot) note(ctx context.Context, what string) {
@@ -51,8 +50,8 @@ func (d *depot) Pull(ctx context.Context, ref string, progress func(control.Pull
 	d.began <- progress
 	select {
 	case err := <-d.let:
-		if d.panics {
-			panic("boom")
+		if err == errPanics {
+			panic(err)
 		}
 		return control.ImageRow{Ref: ref, Digest: "sha256:" + strings.Repeat("a", 64)}, err
 	case <-ctx.Done():
@@ -96,8 +95,8 @@ func TestImages(t *testing.T) {
 	has(t, pageOf(t, b.get("/console/images"), 200), "No image is pinned yet.")
 	d.rows = []control.ImageRow{
 		{Ref: "python:3", Digest: "sha256:0123456789abcdef0123", Bytes: 125e6, State: "pinned", Pinned: time.Now()},
-		{Ref: "old:1", Digest: "sha256:1123456789abcdef0123", State: "stale", Note: "the registry has " + hostile, Pinned: time.Now()},
-		{Ref: "gone:1", State: "missing", Pinned: time.Now()}, {Ref: hostile, ID: hostile, State: hostile, Note: hostile}, {Ref: "mine:1", State: "imported"},
+		{Ref: "old:1", Digest: "sha256:1123456789abcdef0123", State: "stale", Note: "the registry has " + strangers, Pinned: time.Now()},
+		{Ref: "gone:1", State: "missing", Pinned: time.Now()}, {Ref: strangers, ID: strangers, State: strangers, Note: strangers}, {Ref: "mine:1", State: "imported"},
 	}
 	page := pageOf(t, b.get("/console/images"), 200)
 	has(t, page, "python:3 pinned 0123456789ab 125 MB", "stale the registry has", "missing", "Ask the registries")
@@ -118,7 +117,7 @@ func TestImages(t *testing.T) {
 			}
 		}
 	}
-	d.fault = &control.Fault{Message: "policy.images.registries does not allow " + hostile}
+	d.fault = &control.Fault{Message: "policy.images.registries does not allow " + strangers}
 	has(t, pageOf(t, b.post("/console/images/pin", "ref", "evil:1"), 409), "policy.images.registries does not allow")
 	if got, want := d.done(), "ask by root, pin python:3 by root, unpin python:3 by root"; !strings.HasPrefix(got, want) {
 		t.Errorf("%s", got)
@@ -128,7 +127,7 @@ func TestImages(t *testing.T) {
 func TestPruningImages(t *testing.T) {
 	d, b, con := yard(t)
 	has(t, pageOf(t, b.post("/console/images/prune", "do", "look"), 200), "there is nothing to remove")
-	d.went = []control.ImageVerdict{{Ref: "old:1", ID: "sha256:aa", Bytes: 5e6, Removed: true}, {Ref: hostile, ID: "sha256:bb", Bytes: 7e6, Kept: "pinned: " + hostile}}
+	d.went = []control.ImageVerdict{{Ref: "old:1", ID: "sha256:aa", Bytes: 5e6, Removed: true}, {Ref: strangers, ID: "sha256:bb", Bytes: 7e6, Kept: "pinned: " + strangers}}
 	page := pageOf(t, b.post("/console/images/prune", "do", "look"), 200)
 	has(t, page, "1 image of 5 MB can go.", "Remove 1 image", "kept pinned:")
 	if strings.Contains(d.done(), "dry=false") {
@@ -158,7 +157,7 @@ func TestPullingImages(t *testing.T) {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	tell := <-d.began
-	tell(control.PullProgress{Ref: "python:3", Step: "downloading " + hostile, Done: 25e6, Total: 100e6})
+	tell(control.PullProgress{Ref: "python:3", Step: "downloading " + strangers, Done: 25e6, Total: 100e6})
 	page := pageOf(t, b.get("/console/images"), 200)
 	has(t, page, "python:3 pulling by root", "25 MB of 100 MB")
 	if bar := all(page, "progress", "value", "25"); len(bar) != 1 {
@@ -179,7 +178,7 @@ func TestPullingImages(t *testing.T) {
 	if w := b.post("/console/images/pull", "ref", "more:1"); w.Code != 503 {
 		t.Errorf("%d", w.Code)
 	}
-	fails := []error{nil, &control.Fault{Message: "no such image " + hostile}, errors.New("secret path"), nil}
+	fails := []error{nil, &control.Fault{Message: "no such image " + strangers}, errors.New("secret path"), nil}
 	for _, err := range fails {
 		d.let <- err
 	}
@@ -191,10 +190,9 @@ func TestPullingImages(t *testing.T) {
 	page = pageOf(t, b.get("/console/images"), 200)
 	has(t, page, "here", "Pinned to sha256:aaaa", "no such image", "Something failed inside hotcell; its log says what.")
 	lacks(t, page, "secret path", "pulling")
-	d.panics = true
 	b.post("/console/images/pull", "ref", "odd:1")
 	<-d.began
-	d.let <- nil
+	d.let <- errPanics
 	testutil.Poll(t, 30*time.Second, func() bool { return !con.pulls.view().Running })
 	for i := range 2 * keptPulls {
 		b.post("/console/images/pull", "ref", fmt.Sprintf("x:%d", i))

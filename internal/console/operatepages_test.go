@@ -17,7 +17,7 @@ type oracle map[string]*control.Explained
 
 func (o oracle) Explain(_ context.Context, skill string) (*control.Explained, error) {
 	if skill == "odd" {
-		return nil, &control.Fault{Message: "the policy of this skill can't be worked out: " + hostile}
+		return nil, &control.Fault{Message: "the policy of this skill can't be worked out: " + strangers}
 	}
 	if e := o[skill]; e != nil {
 		return e, nil
@@ -28,13 +28,13 @@ func (o oracle) Explain(_ context.Context, skill string) (*control.Explained, er
 func TestPolicies(t *testing.T) {
 	c := newCrew(t)
 	c.options.Explain = oracle{"typst": {
-		Skill: "typst", Status: "Blocked", Why: "bad " + hostile, Image: "img" + hostile, Model: "small of fake", Budget: "a call: 7 requests", Secrets: "TOKEN",
-		Tools: []string{"time", hostile},
+		Skill: "typst", Status: "Blocked", Why: "bad " + strangers, Image: "img" + strangers, Model: "small of fake", Budget: "a call: 7 requests", Secrets: "TOKEN",
+		Tools: []string{"time", strangers},
 		Choices: []control.Choice{
 			{Field: "limits.memory", Value: "256Mi", From: "default"}, {Field: "limits.cpu", Value: "1500m", From: "operator"}, {Field: "timeout", Value: "30s", From: "call"},
-			{Field: "network", Value: hostile, From: "skill"}, {Field: "writes", Value: "false", From: "host"}, {Field: hostile, Value: "", From: hostile},
+			{Field: "network", Value: strangers, From: "skill"}, {Field: "writes", Value: "false", From: "host"}, {Field: strangers, Value: "", From: strangers},
 		},
-		Clamps: []control.Clamp{{Field: "limits.memory", By: "operator", Asker: "skill", Asked: "1Gi", Granted: "256Mi"}, {Field: "limits.out", By: "limits.memory", Asker: "call", Asked: hostile, Granted: "8Mi"}},
+		Clamps: []control.Clamp{{Field: "limits.memory", By: "operator", Asker: "skill", Asked: "1Gi", Granted: "256Mi"}, {Field: "limits.out", By: "limits.memory", Asker: "call", Asked: strangers, Granted: "8Mi"}},
 	}}
 	b := c.as(t, "root")
 	page := pageOf(t, b.get("/console/policies"), 200)
@@ -63,7 +63,7 @@ type ledger struct {
 
 func (l *ledger) AuditRows(context.Context, control.AuditQuery) ([]control.AuditRow, error) {
 	return []control.AuditRow{{
-		N: 7, At: time.Now(), Kind: "k" + hostile, Call: hostile, Principal: hostile, Agent: hostile, Door: hostile, Skill: hostile, Data: []byte(`{"a":"<script>alert(2)</script>"}`), Hash: []byte{1},
+		N: 7, At: time.Now(), Kind: "k" + strangers, Call: strangers, Principal: strangers, Agent: strangers, Door: strangers, Skill: strangers, Data: []byte(`{"a":"<script>alert(2)</script>"}`), Hash: []byte{1},
 	}}, l.err
 }
 
@@ -82,7 +82,7 @@ func TestAudit(t *testing.T) {
 	has(t, pageOf(t, b.get("/console/audit"), 200), "Nothing is written yet.")
 	ctx := audit.By(t.Context(), audit.Actor{Principal: "alice", Door: "console"})
 	for i := range 60 {
-		if err := c.db.Record(ctx, audit.Entry{Kind: audit.ImagePin, Skill: fmt.Sprintf("s-%02d", i), Data: map[string]any{"image": hostile, "i": i}}); err != nil {
+		if err := c.db.Record(ctx, audit.Entry{Kind: audit.ImagePin, Skill: fmt.Sprintf("s-%02d", i), Data: map[string]any{"image": strangers, "i": i}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +121,7 @@ func TestAudit(t *testing.T) {
 
 func TestAuditThatSomebodyChanged(t *testing.T) {
 	c := newCrew(t)
-	l := &ledger{report: control.AuditReport{Rows: 9, First: 4, BadRow: 7, Fault: "the hash is another " + hostile, Head: control.AuditHead{N: 12, Hash: []byte{1}}, Keyed: true}}
+	l := &ledger{report: control.AuditReport{Rows: 9, First: 4, BadRow: 7, Fault: "the hash is another " + strangers, Head: control.AuditHead{N: 12, Hash: []byte{1}}, Keyed: true}}
 	c.options.Audit = l
 	b := c.as(t, "root")
 	pageOf(t, b.get("/console/audit"), 200)
@@ -154,15 +154,16 @@ func TestAuditThatSomebodyChanged(t *testing.T) {
 type physician struct {
 	began chan struct{}
 	let   chan error
-	panic bool
 }
+
+var errPanics = errors.New("boom")
 
 func (p *physician) Examine(ctx context.Context) (*control.Examination, error) {
 	p.began <- struct{}{}
 	select {
 	case err := <-p.let:
-		if p.panic {
-			panic("boom")
+		if err == errPanics {
+			panic(err)
 		}
 		if err != nil {
 			return nil, err
@@ -171,8 +172,8 @@ func (p *physician) Examine(ctx context.Context) (*control.Examination, error) {
 		return nil, ctx.Err()
 	}
 	return &control.Examination{At: time.Now(), Findings: []control.Finding{
-		{ID: "fine", Level: "ok", Found: "good " + hostile}, {ID: "odd", Level: "skip", Found: "not checked"}, {ID: "look", Level: "warn", Found: "hm", Hint: "do " + hostile},
-		{ID: "broken", Level: "fail", Found: "no " + hostile, Hint: "mend it"},
+		{ID: "fine", Level: "ok", Found: "good " + strangers}, {ID: "odd", Level: "skip", Found: "not checked"}, {ID: "look", Level: "warn", Found: "hm", Hint: "do " + strangers},
+		{ID: "broken", Level: "fail", Found: "no " + strangers, Hint: "mend it"},
 	}}, nil
 }
 
@@ -224,11 +225,9 @@ func TestDoctor(t *testing.T) {
 	if body := w.Body.String(); !strings.Contains(body, "event: result") || !strings.Contains(body, "event: end") || strings.Contains(body, "<script>") {
 		t.Errorf("%s", body)
 	}
-	p.panic = true
 	b.post("/console/doctor")
 	<-p.began
-	p.let <- nil
-	p.panic = false
+	p.let <- errPanics
 	// The end of the console ends an examination.
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
