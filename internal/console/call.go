@@ -36,7 +36,7 @@ func (c *Console) callPages() []page {
 // call shows one call.
 func (v *visit) call() error {
 	id := v.r.PathValue("id")
-	from := 0
+	from := anyPage
 	if text := v.query("from", 12); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
@@ -58,7 +58,7 @@ func (v *visit) liveCall() error {
 		return err
 	}
 	return v.live(lookAgain, func(ctx context.Context) ([]piece, error) {
-		data, err := v.callView(ctx, id, 0)
+		data, err := v.callView(ctx, id, anyPage)
 		if err != nil {
 			return nil, err
 		}

@@ -139,12 +139,12 @@ func wordsIn(t *testing.T, page string) string {
 func TestAPersonCanTellWhatToChange(t *testing.T) {
 	b := open(t, shown(ends()))
 	for id, wants := range map[string][]string{
-		"timeout": {"was not done after 1 min 0 s", "the default, since skill.yaml says nothing", "used 340 ms of processor time in 1 min 0 s: nearly all the time it waited", "asking https://slow.example.org for the rates", "timeout_seconds: 120", "The kernel itself counted this"},
-		"oom":     {"more than its 256Mi of memory", "The kernel killed a process", "most that it had at once was 256 MiB", "limits: memory: 512Mi", "256 MiB of 256Mi"},
+		"timeout": {"was not done after 60 s", "the default, since skill.yaml says nothing", "used 340 ms of processor time in 60 s: nearly all the time it waited", "asking https://slow.example.org for the rates", "timeout_seconds: 120"},
+		"oom":     {"more than its 256Mi of memory", "The kernel killed a process", "The kernel itself counted that", "most that it had at once was 256 MiB", "limits: memory: 512Mi", "256 MiB of 256Mi"},
 		"crash":   {"ended by signal 11", "hotcell did not send that signal", "segmentation fault", "native code"},
-		"egress":  {"exit code 1", "It was rates.example.net:443", `network: allow: ["rates.example.net:443"]`, `policy: network: allow: ["rates.example.net:443"]`, "line 8, in <module>", "Refused by hotcell 1 request"},
+		"egress":  {"The skill was refused a host on the network.", "exit code 1", "It was rates.example.net:443", `network: allow: ["rates.example.net:443"]`, `policy: network: allow: ["rates.example.net:443"]`, "line 8, in <module>", "Refused by hotcell 1 request"},
 		"schema":  {"do not fit what the skill takes", "the skill did not run", "/age: expected a number", `"path": "data.csv"`, "No cell was made"},
-		"flood":   {"wrote more text, events or result than it may", "1Mi (limits.output: set by the operator in hotcell.yaml; 32Mi was asked for and cut", "raise policy.limits.output", "policy: limits: output: 2Mi", "350 events in all; 0 before these, 250 after"},
+		"flood":   {"wrote more text, events or result than it may", "1Mi (limits.output: set by the operator in hotcell.yaml; 32Mi was asked for and cut", "raise policy.limits.output", "policy: limits: output: 2Mi", "350 events in all; 300 before these, 0 after"},
 		"ok":      {"12 rows were written", "Worth knowing", "cell reached its memory limit", "wanted more processor than its limit", "A & B <c>", "report.txt"},
 	} {
 		w := b.get("/console/calls/" + id)
@@ -160,13 +160,41 @@ func TestAPersonCanTellWhatToChange(t *testing.T) {
 	}
 }
 
+func TestNotesOfFailures(t *testing.T) {
+	d := ends()
+	for _, id := range []string{"oom", "timeout", "egress", "crash"} {
+		c, _ := d.find(id, control.Whose{})
+		c.Notes = map[string]any{"oom_child": true, "signal": 9}
+		d.answers[id].Data.Data = json.RawMessage("null")
+	}
+	b := open(t, shown(d))
+	for id, want := range map[string]bool{"oom": false, "timeout": true, "egress": true, "crash": false} {
+		text := wordsOf(t, b.get("/console/calls/"+id).Body.String())
+		if got := strings.Contains(text, "That may be why it failed."); got != want || strings.Contains(text, "The result stands") || strings.Contains(text, " Result ") {
+			t.Errorf("%s: %v, %s", id, got, text)
+		}
+	}
+	for data, want := range map[any]string{nil: "", "a\nb": "a\nb", 12: "12"} {
+		if got, _, _ := resultText(data); got != want {
+			t.Errorf("%v: %q", data, got)
+		}
+	}
+	if got, _, plain := resultText(json.RawMessage(`"a\nb"`)); got != "a\nb" || !plain {
+		t.Errorf("%q", got)
+	}
+	tail, more := tailOf(strings.Repeat("line\n", 30), 12)
+	if strings.Count(tail, "line") != 12 || !more {
+		t.Errorf("%q %v", tail, more)
+	}
+}
+
 func TestPagesOfEvents(t *testing.T) {
 	b := open(t, shown(ends()))
-	first := b.get("/console/calls/flood").Body.String()
+	first := b.get("/console/calls/flood?from=0").Body.String()
 	if n := strings.Count(first, "<li id=\"e"); n != eventsPage || !strings.Contains(first, "?from=100#events") || strings.Contains(first, "Earlier events") {
 		t.Errorf("%d rows", n)
 	}
-	last := b.get("/console/calls/flood?from=300").Body.String()
+	last := b.get("/console/calls/flood").Body.String()
 	if n := strings.Count(last, "<li id=\"e"); n != 50 || !strings.Contains(last, "?from=200#events") || strings.Contains(last, "Later events") {
 		t.Errorf("%d rows", n)
 	}

@@ -2,27 +2,33 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
 // fewEvents is up to how many events the page of a call lists the artifacts itself: for more, a part of it is loaded afterwards.
 const fewEvents = 1000
 
+// anyPage is the page of events that tells most: the last one of a call that failed, else the first.
+const anyPage = -1
+
 // callView is the page of one call.
 type callView struct {
 	Call     control.Call
 	Live     bool
-	Here     bool // it may be cancelled
 	Took     string
-	Took2    string // of the run alone
 	Why      *explanation
 	Message  string // the error's own
 	Stderr   string
+	Tail     string // its last lines
+	Longer   bool   // there are more of them
 	Skill    string // the skill's own code
 	Code     string
 	Reason   string
@@ -32,17 +38,20 @@ type callView struct {
 	Total    time.Duration
 	Bars     []bar
 	Facts    []fact
+	Uses     []use
+	Cost     string
 	Answered bool
 	Summary  string
 	Data     string
 	Clipped  bool // the data
+	Plain    bool // it is a text, and shown as that
 	Events   *eventList
 	Files    *files // nil: they are looked up apart
 	Ran      *control.Ran
-	Cuts     []string
 	Asked    *control.Request
 	Args     string
 	MayAgain bool
+	Skills   bool // there are pages of skills for who looks
 	NoAgain  string
 }
 
@@ -55,10 +64,15 @@ func (v *visit) callView(ctx context.Context, id string, from int) (*callView, e
 	if err != nil {
 		return nil, err
 	}
-	d := &callView{Call: call, Live: !call.State.Terminal()}
+	d := &callView{Call: call, Live: !call.State.Terminal(), Skills: v.o.Reader != nil && v.who.May(auth.SkillsRead)}
 	most := eventsPage
-	if d.Live {
+	switch {
+	case d.Live:
 		from, most = max(0, call.Events-eventsLive), eventsLive
+	case from == anyPage && call.Code != "" && call.Events > 0:
+		from = (call.Events - 1) / eventsPage * eventsPage
+	case from == anyPage:
+		from = 0
 	}
 	events, err := v.eventsFrom(call.ID, from, most)
 	if err != nil {
@@ -70,19 +84,29 @@ func (v *visit) callView(ctx context.Context, id string, from int) (*callView, e
 			return nil, err
 		}
 	}
-	if d.Ran, err = v.o.Book.Policy(ctx, v.whose(), call.ID); err != nil && !errors.Is(err, control.ErrNotFound) {
-		return nil, err
-	}
-	if d.Asked, err = v.o.Book.Request(ctx, v.whose(), call.ID); err != nil && !errors.Is(err, control.ErrNotFound) {
+	if err := v.booked(ctx, d); err != nil {
 		return nil, err
 	}
 	c := &cause{call: call, ran: d.Ran, asked: d.Asked}
+	c.uses, d.Cost = d.Uses, costOf(d.Uses)
 	if call.Code == a2e.Timeout {
 		c.last = v.lastEvent(call)
 	}
 	d.fill(c, answer)
 	d.repeatable(v.o.Handler != nil)
 	return d, nil
+}
+
+// booked looks up what is kept beside a call: what it was asked, the policy that it ran under, what it used outside of its cell.
+func (v *visit) booked(ctx context.Context, d *callView) (err error) {
+	if d.Ran, err = v.o.Book.Policy(ctx, v.whose(), d.Call.ID); err != nil && !errors.Is(err, control.ErrNotFound) {
+		return err
+	}
+	if d.Asked, err = v.o.Book.Request(ctx, v.whose(), d.Call.ID); err != nil && !errors.Is(err, control.ErrNotFound) {
+		return err
+	}
+	d.Uses, err = v.usesOf(ctx, d.Call)
+	return err
 }
 
 // lastEvent is the newest event that is kept of a call; nil: there is none.
@@ -109,7 +133,6 @@ func (d *callView) fill(c *cause, answer *a2e.CallResponse) {
 	}
 	d.Phases = phasesOf(d.Call, d.Total)
 	d.Bars, d.Facts = barsOf(c), factsOf(c)
-	d.Cuts = cuts(d.Ran)
 	if d.Asked != nil && len(d.Asked.Args) > 0 {
 		d.Args, _ = prettyJSON(d.Asked.Args, shownData)
 	}
@@ -129,20 +152,46 @@ func (d *callView) answer(c *cause, answer *a2e.CallResponse) {
 		if r := answer.Data; r != nil {
 			d.Answered = true
 			d.Summary, _ = r.Summary.(string)
-			if r.Data != nil {
-				d.Data, d.Clipped = prettyJSON(r.Data, shownData)
-			}
-			if d.Data == "null" { // what a journal has of a result without data
-				d.Data = ""
-			}
+			d.Data, d.Clipped, d.Plain = resultText(r.Data)
 		}
 	}
 	if c.fail == nil {
 		return
 	}
 	d.Why = explain(c)
-	d.Message, d.Stderr, d.Skill = clip(c.fail.Message, shownText), clip(c.text("stderr"), 2*shownText), clip(c.text("skill_code"), 128)
+	d.Message, d.Skill = clip(c.fail.Message, shownText), clip(c.text("skill_code"), 128)
+	d.Stderr = clip(c.text("stderr"), 4*shownText)
+	d.Tail, d.Longer = tailOf(d.Stderr, 12)
 	d.Code, d.Reason, d.Retry = string(c.fail.Code), c.fail.Reason(), c.fail.Retryable
+}
+
+// resultText is what a call gave, for people: a text as it is, all else as JSON.
+func resultText(data any) (text string, clipped, plain bool) {
+	if raw, ok := data.(json.RawMessage); ok {
+		switch {
+		case string(raw) == "null":
+			return "", false, false
+		case len(raw) > 0 && raw[0] == '"':
+			_ = json.Unmarshal(raw, &data)
+		}
+	}
+	switch s := data.(type) {
+	case nil:
+		return "", false, false
+	case string:
+		return clip(s, shownData), len(s) > shownData, true
+	}
+	text, clipped = prettyJSON(data, shownData)
+	return text, clipped, false
+}
+
+// tailOf returns the last lines of a text, and whether there are more.
+func tailOf(s string, lines int) (tail string, more bool) {
+	all := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	if len(all) <= lines {
+		return s, false
+	}
+	return strings.Join(all[len(all)-lines:], "\n"), true
 }
 
 // repeatable says whether the call can be run again, or why not.
@@ -232,11 +281,11 @@ func barsOf(c *cause) (all []bar) {
 		add("Memory, at most", u.MemoryPeakBytes, bytesOf(b.value), fmt.Sprintf("%s of %s", binary(u.MemoryPeakBytes), b.value))
 	}
 	if b, ok := c.limit("timeout"); ok {
-		add("Time", int64(c.took()), int64(secondsOf(b.value)), fmt.Sprintf("%s of %s", tookText(c.took()), tookText(secondsOf(b.value))))
+		add("Time", int64(c.took()), int64(secondsOf(b.value)), fmt.Sprintf("%s of %s", span(c.took()), span(secondsOf(b.value))))
 	}
 	if b, ok := c.limit("limits.cpu"); ok && c.took() > 0 {
 		most := c.took().Milliseconds() * coresOf(b.value) / 1000
-		add("Processor", u.CPUMS, most, fmt.Sprintf("%s of %s that %s cores could give in that time", msText(u.CPUMS), msText(most), b.value))
+		add("Processor", u.CPUMS, most, fmt.Sprintf("%s of %s (limits.cpu: %s)", span(time.Duration(u.CPUMS)*time.Millisecond), span(time.Duration(most)*time.Millisecond), b.value))
 	}
 	if b, ok := c.limit("limits.pids"); ok {
 		most, _ := numberOf(b.value)
@@ -255,7 +304,7 @@ func factsOf(c *cause) (all []fact) {
 	}
 	_, bounded := c.limit("limits.memory")
 	add("Memory, at most", binary(u.MemoryPeakBytes), u.MemoryPeakBytes > 0 && !bounded)
-	add("Processor time", msText(u.CPUMS), u.CPUMS > 0)
+	add("Processor time", msText(u.CPUMS), u.CPUMS > 0 && !bounded)
 	add("Held back by limits.cpu", msText(u.ThrottledMS), u.ThrottledMS > 0)
 	add("Processes and threads, at most", fmt.Sprint(u.PIDsPeak), u.PIDsPeak > 0 && !bounded)
 	if c.call.Account == nil || c.call.Account.Uses == nil {

@@ -56,7 +56,7 @@ func TestCustomPage(t *testing.T) {
 	s.write(t, "alice", 0, evilDraft("evil"))
 	b := s.as(t, "alice")
 	page := pageOf(t, b.get("/console/custom/evil"), 200)
-	has(t, page, "Last edited by an agent of alice", "Edit", "Delete…", "read_url", "none has it on a list", "<script>alert(1)</script>")
+	has(t, page, "Last edited by an agent of alice", "Edit", "Delete…", "read_url", "no list names it", "<script>alert(1)</script>")
 	lacks(t, page, "Last change")
 	has(t, pageOf(t, b.get("/console/custom/evil/files/references/%3Cimg%20src=x%20onerror=alert(1)%3E.md"), 200), "<script>", "Download")
 	if w := b.get("/console/custom/evil/files/SKILL.md?download=1"); w.Header().Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(w.Body.String(), "---\n") {
@@ -149,7 +149,7 @@ func valueOf(fields []string, name string) (value string) {
 func TestSavingChangesNothingByItself(t *testing.T) {
 	s := newShelf(t)
 	d := catalog.Draft{
-		Name: ptr("odd"), Description: ptr("Two\nlines: and <more>."), License: ptr("MIT"), Body: ptr("\n\nfirst\r\nsecond\rthird\n\x00\t end"), AllowedTools: ptr("read_url  write"),
+		Name: ptr("odd"), Description: ptr("Two\nlines: and <more>."), License: ptr("MIT,\nor not"), Body: ptr("\n\nfirst\r\nsecond\rthird\n\x00\t end"), AllowedTools: ptr("read_url  write\nbash"),
 		Metadata: &map[string]string{"a": "b: c", "m": "two\nlines"}, Files: &map[string]string{"crlf.txt": "a\r\nb\r\n", "lead.txt": "\n\nx", "empty.txt": "", "none.txt": "no end"},
 	}
 	made := s.write(t, "alice", 0, d)

@@ -82,10 +82,11 @@ func (f *draftForm) draft(now *catalog.Content) (catalog.Draft, error) {
 	if now == nil {
 		now = &catalog.Content{}
 	}
-	d := catalog.Draft{Name: &f.Name, Description: &f.Description, License: &f.License, Compatibility: &f.Compatibility, Provenance: "human"}
-	body := kept(now.Body, f.Body)
-	d.Body = &body
+	license, compatibility, body := keptLine(now.License, f.License), keptLine(now.Compatibility, f.Compatibility), kept(now.Body, f.Body)
+	d := catalog.Draft{Name: &f.Name, Description: &f.Description, License: &license, Compatibility: &compatibility, Body: &body, Provenance: "human"}
 	switch {
+	case now.AllowedTools != nil && keptLine(*now.AllowedTools, f.Tools) != f.Tools: // it is as it was
+		d.AllowedTools = now.AllowedTools
 	case f.Tools != "":
 		d.AllowedTools = &f.Tools
 	case now.AllowedTools != nil && *now.AllowedTools != "":
@@ -118,6 +119,14 @@ func (f *draftForm) draft(now *catalog.Content) (catalog.Draft, error) {
 // kept is what was typed, or what was there before where a browser gave back the same in its own way.
 func kept(old, typed string) string {
 	if strings.ReplaceAll(normal(old), "\x00", "\uFFFD") == typed {
+		return old
+	}
+	return typed
+}
+
+// keptLine is the same for fields of one line, which browsers take line ends from.
+func keptLine(old, typed string) string {
+	if strings.TrimSpace(strings.NewReplacer("\r", "", "\n", "", "\x00", "\uFFFD").Replace(old)) == strings.TrimSpace(typed) {
 		return old
 	}
 	return typed

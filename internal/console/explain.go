@@ -32,6 +32,7 @@ type cause struct {
 	ran   *control.Ran
 	asked *control.Request
 	last  *a2e.Event // that the skill sent
+	uses  []use      // of what lies outside of its cell, as far as who looks may know
 }
 
 // why is a row of the tables: the text for a code and a reason. Where has is not "", the message must have it.
@@ -75,7 +76,6 @@ func explain(c *cause) *explanation {
 	if e.Again == "" {
 		e.Again = c.again()
 	}
-	e.What = append(e.What, c.witness()...)
 	c.fill(&e)
 	return &e
 }
@@ -100,15 +100,15 @@ func (c *cause) again() string {
 	return "The same request would fail in the same way: change something first."
 }
 
-// witness says where the facts come from.
+// witness says where the facts about the end of a cell come from.
 func (c *cause) witness() []string {
 	switch c.call.Confidence {
 	case "kernel":
-		return []string{"The kernel itself counted this, so it is certain."}
+		return []string{"The kernel itself counted that, so it is certain."}
 	case "engine":
-		return []string{"The container engine says so; the kernel could not be asked."}
+		return []string{"The container engine says so. The kernel could not be asked."}
 	case "runner":
-		return []string{"hotcell's own process inside the cell says so; neither the kernel nor the engine could be asked."}
+		return []string{"hotcell's own process inside the cell counted that. Neither the kernel nor the engine could be asked."}
 	}
 	return nil
 }

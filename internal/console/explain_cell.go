@@ -35,10 +35,15 @@ var signals = map[int64]string{
 	6:  "the program gave up by itself (abort): an assertion that failed, or a library that found its memory broken",
 	7:  "a fault in how memory was reached: often a file that became shorter while it was mapped",
 	8:  "a division by zero, or a similar fault of arithmetic",
-	9:  "it was killed from within its own cell or by somebody on the host; hotcell did not do it and no memory limit was hit",
-	11: "memory was reached that does not belong to the program (segmentation fault): a fault in native code, such as a C extension",
+	9:  "it was killed from within its own cell or by somebody on the host; hotcell did not do it",
+	11: "memory was reached that does not belong to the program. That is a fault in native code, such as a C extension",
 	15: "it was asked to end from within its own cell",
 	31: "a system call was used that cells may not use",
+}
+
+// shortSignals are their names, for titles.
+var shortSignals = map[int64]string{
+	4: " (illegal instruction)", 6: " (abort)", 7: " (bus error)", 8: " (arithmetic fault)", 9: " (kill)", 11: " (segmentation fault)", 15: " (termination)", 31: " (bad system call)",
 }
 
 func signalled(c *cause) explanation {
@@ -47,8 +52,8 @@ func signalled(c *cause) explanation {
 		n = code - 128
 	}
 	e := explanation{
-		Title: fmt.Sprintf("The skill crashed: its program was ended by signal %d.", n),
-		What:  []string{"hotcell did not send that signal: the crash came from within the cell."},
+		Title: fmt.Sprintf("The skill crashed: its program was ended by signal %d%s.", n, shortSignals[n]),
+		What:  []string{"hotcell did not send that signal: the crash came from within the cell, and no limit of it was the reason."},
 		Change: []advice{
 			{Do: "Look for native code in the skill (a C extension, a binary) and try the same input outside of hotcell. The events below show how far it got."},
 		},

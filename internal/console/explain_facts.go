@@ -157,3 +157,11 @@ func counts(m map[string]int) string {
 	}
 	return strings.Join(all, ", ")
 }
+
+// span is a time for people who set it in seconds: "60 s".
+func span(d time.Duration) string {
+	if d >= time.Minute && d <= mostTimeout+time.Minute {
+		return strconv.Itoa(int(d.Seconds()+0.5)) + " s"
+	}
+	return tookText(d)
+}

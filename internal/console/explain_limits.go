@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -23,11 +24,11 @@ func timedOut(c *cause) explanation {
 	}
 	e := explanation{Title: "The skill was not done when its time was over.", Again: "The same request may work when it was slow by accident. If it ends so again, give it more time."}
 	if limit > 0 {
-		e.Title = fmt.Sprintf("The skill was not done after %s, and its time was over.", tookText(limit))
+		e.Title = fmt.Sprintf("The skill was not done after %s, and its time was over.", span(limit))
 	}
 	who := "hotcell ended the cell at its deadline."
 	if known {
-		who = fmt.Sprintf("It had %s (timeout: %s). hotcell ended the cell at that moment.", tookText(limit), b.decided())
+		who = fmt.Sprintf("It had %s (timeout: %s). hotcell ended the cell at that moment.", span(limit), b.decided())
 	}
 	e.What = append([]string{who}, c.busy()...)
 	if c.last != nil {
@@ -36,12 +37,15 @@ func timedOut(c *cause) explanation {
 		e.What = append(e.What, "It had said nothing at all by then.")
 	}
 	e.Change = moreTime(b, limit)
-	if c.busyShare() > 0.8 {
+	if share := c.busyShare(); share > 0.8 {
 		if cpu, ok := c.limit("limits.cpu"); ok && coresOf(cpu.value) < 2000 {
 			e.Change = append(e.Change, cpu.raise("limits.cpu", "2")...)
 		}
 	} else {
-		e.Change = append(e.Change, advice{Do: "Or find what it waits for. A host that does not answer, a lock and a sleep are the usual reasons; a time-out of the skill's own around it gives a better message than this page can."})
+		e.Change = append(e.Change, advice{Do: "Or find what it waits for: a host that does not answer, a lock and a sleep are the usual reasons. Let the skill give up on that by itself, before its time is over, and say so."})
+	}
+	if h := c.hint(); h != nil {
+		e.What, e.Change = append(e.What, h.what), append(e.Change, h.change...)
 	}
 	return e
 }
@@ -86,15 +90,15 @@ func (c *cause) busy() []string {
 	cpu := tookText(time.Duration(u.CPUMS) * time.Millisecond)
 	switch share := c.busyShare(); {
 	case share < 0.1:
-		return []string{fmt.Sprintf("It used %s of processor time in %s: nearly all the time it waited for something.", cpu, tookText(c.took()))}
+		return []string{fmt.Sprintf("It used %s of processor time in %s: nearly all the time it waited for something.", cpu, span(c.took()))}
 	case share > 0.8:
-		s := fmt.Sprintf("It used %s of processor time in %s: it computed all the time", cpu, tookText(c.took()))
+		s := fmt.Sprintf("It used %s of processor time in %s: it computed all the time", cpu, span(c.took()))
 		if b, ok := c.limit("limits.cpu"); ok {
 			s += fmt.Sprintf(", as fast as its limit of processors (limits.cpu: %s) let it", b.value)
 		}
 		return []string{s + "."}
 	}
-	return []string{fmt.Sprintf("It used %s of processor time in %s.", cpu, tookText(c.took()))}
+	return []string{fmt.Sprintf("It used %s of processor time in %s.", cpu, span(c.took()))}
 }
 
 // sinceStart is when an event came, after the skill's start.
@@ -120,6 +124,7 @@ func outOfMemory(c *cause) explanation {
 	if peak > 0 {
 		e.What = append(e.What, fmt.Sprintf("The most that it had at once was %s. It was stopped there, so what it needs is more than that.", binary(peak)))
 	}
+	e.What[0] += strings.Join(append([]string{""}, c.witness()...), " ")
 	e.What = append(e.What, "Files in /workspace and /out count as memory, too.")
 	switch {
 	case limit >= mostMemory:

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
-	"github.com/hotcell/hotcell/internal/control"
 )
 
 // remark is something about a call that is worth telling beside its end, or without a failure.
@@ -33,7 +32,7 @@ func (c *cause) remarks(answer *a2e.CallResponse) []remark {
 	if c.fail == nil && c.refused() > 0 {
 		all = append(all, remark{
 			fmt.Sprintf("hotcell refused it %s on its way: a host, a model or a tool that it may not use. The skill went on without.", plural(c.refused(), "request", "requests")),
-			refusalHints()[0].change,
+			hints()[0].change,
 		})
 	}
 	return all
@@ -46,10 +45,10 @@ func known(value string) string {
 	return ": " + value
 }
 
-// noted puts the notes of a call into words. They are about a result that stands: what failed has its explanation.
+// noted puts the notes of a call into words. Of a call that failed most of them are in the reason already.
 func (c *cause) noted() (all []remark) {
 	if c.fail != nil {
-		return nil
+		return c.starved()
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.call.Notes)) {
 		n, _ := wholeNumber(c.call.Notes[key])
@@ -84,6 +83,22 @@ func (c *cause) noted() (all []remark) {
 	return all
 }
 
+// starved tells of a process that was killed for its memory in a call that failed in another way.
+func (c *cause) starved() []remark {
+	b, _ := c.limit("limits.memory")
+	own := c.fail.Code == a2e.Timeout || c.fail.Code == a2e.SkillError
+	switch {
+	case own && (c.call.Notes["oom_child"] == true || c.fail.Detail["oom_child"] == true):
+		return []remark{{
+			fmt.Sprintf("One of its processes was killed because the cell reached its memory limit (limits.memory%s). That may be why it failed.", known(b.value)),
+			b.raise("limits.memory", bytesText(roomy(2*max(bytesOf(b.value), 128*mib), mostMemory))),
+		}}
+	case own && (c.call.Notes["oom_pressure"] == true || c.fail.Detail["oom_pressure"] == true):
+		return []remark{{"One of its processes was killed because the host ran out of memory. That may be why it failed.", nil}}
+	}
+	return nil
+}
+
 // strained tells where it was near a limit.
 func (c *cause) strained() (all []remark) {
 	u := c.usage()
@@ -114,6 +129,7 @@ func (c *cause) strained() (all []remark) {
 var (
 	plainName  = regexp.MustCompile(`^[a-z0-9]+(?:[-_][a-z0-9]+)*$`)
 	deniedHost = regexp.MustCompile(`([A-Za-z0-9.\-]{1,200}:[0-9]{1,5}) is not in network\.allow`)
+	plainHost  = regexp.MustCompile(`^[A-Za-z0-9.\-]{1,200}:[0-9]{1,5}$`)
 	wantSecret = regexp.MustCompile(`the secret ([A-Za-z0-9_.\-]{1,64})`)
 )
 
@@ -123,10 +139,10 @@ func (c *cause) fill(e *explanation) {
 	if plainName.MatchString(c.call.Skill) {
 		swap["SKILL"] = c.call.Skill
 	}
-	if m := deniedHost.FindStringSubmatch(c.fail.Message + "\n" + c.text("stderr")); m != nil {
-		swap["api.example.org:443"] = m[1]
+	if host := c.denied(); host != "" {
+		swap["api.example.org:443"] = host
 		for i, s := range e.What {
-			e.What[i] = strings.Replace(s, "Put that host in the place of api.example.org below.", "It was "+m[1]+".", 1)
+			e.What[i] = strings.Replace(s, "Put that host in the place of api.example.org below.", "It was "+host+".", 1)
 		}
 	}
 	if m := wantSecret.FindStringSubmatch(c.fail.Message); m != nil && c.fail.Code == a2e.RuntimeError {
@@ -137,18 +153,4 @@ func (c *cause) fill(e *explanation) {
 			e.Change[i].Text = strings.ReplaceAll(e.Change[i].Text, from, to)
 		}
 	}
-}
-
-// cuts puts the cuts of a policy into words.
-func cuts(ran *control.Ran) []string {
-	if ran == nil {
-		return nil
-	}
-	var all []string
-	for _, cut := range ran.Clamps {
-		asker := map[string]string{"skill": "the skill", "call": "the caller"}[cut.Asker]
-		by := map[string]string{"operator": "the operator allows", "host": "hotcell allows", "limits.memory": "limits.memory has room for", "skill": "the skill allows", "default": "the default is"}[cut.By]
-		all = append(all, fmt.Sprintf("%s: %s asked for %s, %s %s.", cut.Field, cmp.Or(asker, cut.Asker), cut.Asked, cmp.Or(by, cut.By+" allows"), cut.Granted))
-	}
-	return all
 }

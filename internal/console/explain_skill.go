@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 )
@@ -23,7 +22,7 @@ func skillWhys() []why {
 func ownFailure(c *cause) explanation {
 	e := explanation{
 		Title: "The skill ran and reported that it failed.",
-		What:  []string{"hotcell ended nothing: the skill finished by itself, within its limits, with a result that says so. Its own message is below."},
+		What:  []string{"hotcell ended nothing: the skill finished by itself, within its limits, with a result that says so. Its own message is on this page."},
 		Change: []advice{
 			{Do: "Read the skill's message and its events: they say what it could not do. Often an argument of the call is to be changed."},
 			{Do: "If the message is no help, the skill's author can make it say which argument is wrong and what it expected."},
@@ -46,16 +45,16 @@ func exited(c *cause) explanation {
 	e := explanation{
 		Title: fmt.Sprintf("The skill's program ended with exit code %d instead of a result.", code),
 		What: []string{
-			"hotcell ended nothing: the program stopped by itself. A program that fails in the middle, for instance with an exception that nobody catches, ends so.",
+			fmt.Sprintf("Its program ended by itself with exit code %d; hotcell did not end it. A program ends so when it fails in the middle, for instance with an exception that nobody catches.", code),
 		},
 		Change: []advice{
-			{Do: "Read what it wrote to standard error, below: the last lines usually name the file and the line of the fault. Mend that in the skill."},
-			{Do: "To report a failure in words, let the skill print a result that says so, and exit with 0.", File: "standard output of the skill", Text: `{"type":"skill/result","success":false,"error":"what is wrong"}`},
+			{Do: "Read the end of its standard error on this page: the last lines usually name the file and the line of the fault. Mend that in the skill."},
+			{Do: "So that callers are told in words, let the skill print a result that says what is wrong, and exit with 0.", File: "a line on the skill's standard output", Text: `{"type":"skill/result","success":false,"error":"..."}`},
 		},
 	}
 	switch code {
 	case 137, 143:
-		e.What = append(e.What, fmt.Sprintf("The code %d is what a shell shows when a program below it was killed. hotcell did not do that, and no memory limit was hit.", code))
+		e.What = append(e.What, fmt.Sprintf("The code %d is what a shell shows when a program below it was killed. hotcell did not do that.", code))
 	case 126, 127:
 		e.What = append(e.What, fmt.Sprintf("A shell ends with %d when it can't find or can't run a command.", code))
 		e.Change = append([]advice{{Do: "Put the missing command into the skill's image, or correct its name."}}, e.Change...)
@@ -113,70 +112,5 @@ func outputMismatch(*cause) explanation {
 			{Do: "Mend the skill so that its result has what output_schema promises."},
 			{Do: "If the result is right, output_schema in skill.yaml is wrong: change that."},
 		},
-	}
-}
-
-// refusals adds what hotcell refused the skill on the way, which is often why it failed.
-func (c *cause) refusals(e explanation) explanation {
-	said := c.fail.Message + "\n" + c.text("stderr")
-	var hints []advice
-	for _, h := range refusalHints() {
-		if strings.Contains(said, h.has) {
-			e.What = append(e.What, h.what)
-			hints = append(hints, h.change...)
-			break
-		}
-	}
-	if len(hints) == 0 && c.refused() > 0 {
-		e.What = append(e.What, fmt.Sprintf("On its way hotcell refused it %s: a host, a model or a tool that it may not use.", plural(c.refused(), "request", "requests")))
-		hints = refusalHints()[0].change
-	}
-	e.Change = append(hints, e.Change...)
-	return e
-}
-
-// refused is how often hotcell refused something that the skill wanted outside of its cell.
-func (c *cause) refused() int {
-	if c.call.Account == nil || c.call.Account.Uses == nil {
-		return 0
-	}
-	return c.call.Account.Uses.Refused
-}
-
-// refusalHint is what a skill repeats when hotcell refused it something.
-type refusalHint struct {
-	has, what string
-	change    []advice
-}
-
-func refusalHints() []refusalHint {
-	hosts := []advice{
-		{Do: "Name the host and the port that the skill must reach.", File: "skill.yaml", Text: "network:\n  allow: [\"api.example.org:443\"]"},
-		{Do: "The operator must allow the same host: policy.network bounds all skills, and is none by default.", File: "hotcell.yaml", Text: "policy:\n  network:\n    allow: [\"api.example.org:443\"]"},
-	}
-	return []refusalHint{
-		{"is not in network.allow", "It wanted to reach a host on the network that it may not reach, and hotcell refused that. Put that host in the place of api.example.org below.", hosts},
-		{"leads to an address that is not public", "It wanted to reach a host whose address is private, and hotcell refused that.", []advice{
-			{Do: "Only the operator can open private addresses, by naming them.", File: "hotcell.yaml", Text: "policy:\n  network:\n    allow: [\"10.1.2.3:443\", \"api.example.org:443\"]"},
-		}},
-		{"Network is unreachable", "A cell has no network of its own: hosts are reached through the proxy that the environment names (HTTPS_PROXY), and only those that the policy allows.", hosts},
-		{"Temporary failure in name resolution", "A cell has no network of its own, so names can't be looked up: hosts are reached through the proxy that the environment names (HTTPS_PROXY), and only those that the policy allows.", hosts},
-		{"Name or service not known", "A cell has no network of its own, so names can't be looked up: hosts are reached through the proxy that the environment names (HTTPS_PROXY), and only those that the policy allows.", hosts},
-		{"max_turns exceeded", "It asked its model more often than it may.", []advice{{Do: "Let it ask the model more often.", File: "skill.yaml", Text: "max_turns: 20"}}},
-		{"and the request may use", "Its budget of model tokens was used up.", []advice{
-			{Do: "Raise the tokens of one call at the model's provider.", File: "hotcell.yaml", Text: "llm:\n  providers:\n    - name: ...\n      limits:\n        tokens: 2000000"},
-		}},
-		{"and the request may cost", "What it may spend on its model was used up.", []advice{
-			{Do: "Raise what one call may cost at the model's provider.", File: "hotcell.yaml", Text: "llm:\n  providers:\n    - name: ...\n      limits:\n        cost: 2"},
-		}},
-		{"No space left on device", "Its working folder /workspace, or /out, was full.", []advice{
-			{Do: "Give it more room. Files live in memory, so limits.memory has to grow as well.", File: "skill.yaml", Text: "limits:\n  memory: 512Mi\n  workspace: 128Mi\n  out: 64Mi"},
-		}},
-		{"ModuleNotFoundError", "A Python package that it imports is not there: a cell can't install anything while it runs.", []advice{
-			{Do: "Put the package beside the script, or name an image that has it.", File: "shell", Text: "pip install --target scripts --no-compile PACKAGE"},
-		}},
-		{"Resource temporarily unavailable", "It wanted to start more processes or threads than it may.", []advice{
-			{Do: "Let it have more processes.", File: "skill.yaml", Text: "limits:\n  pids: 128"},
-		}},
 	}
 }

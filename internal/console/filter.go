@@ -106,5 +106,8 @@ func (f filter) Field(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format("2006-01-02T15:04")
+	if t.Second() == 0 {
+		return t.UTC().Format("2006-01-02T15:04")
+	}
+	return t.UTC().Format("2006-01-02T15:04:05")
 }

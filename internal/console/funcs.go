@@ -103,7 +103,7 @@ func verdictOf(c control.Call) verdict {
 	case c.Code == "":
 		return verdict{"bad", "failed"}
 	}
-	return verdict{"bad", string(c.Code)}
+	return verdict{"bad", plainText(clip(string(c.Code), 40))}
 }
 
 // plainText takes from a text what would disturb a page: control characters and those that turn the direction of writing.

@@ -71,7 +71,7 @@ func TestInstructionsAreReadable(t *testing.T) {
 
 // What is built to make readers of Markdown slow is drawn soon, or is shown as text.
 func TestInstructionsThatTakeLong(t *testing.T) {
-	const size = 50_000
+	const size = maxDrawn - 100
 	for _, unit := range []string{
 		">", "> ", "- ", "* ", "1. ", "[", "![", "](", "[a](", "*a_ ", "**", "_a*", "`", "a`b``", "<", "<!--", "<a ", "&", "|", "| a ", "\\", "~~a", "#", "[a]: b\n", "[a]: b 'c\n", "> - ", "\t-", "a\n> ",
 		"```\n", "~", "<![CDATA[", "<?", "$ ", "http://a ", "*a **b ", "[a][b", "\n\n- ", "- a\n  ", "|\n-|", "***", "a**b",
@@ -95,4 +95,14 @@ func TestInstructionsThatTakeLong(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("nested lists take %s", took)
 	}
+}
+
+func FuzzInstructions(f *testing.F) {
+	for _, p := range payloads {
+		f.Add(p)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		got, _ := drawn(body)
+		clean(t, string(got))
+	})
 }

@@ -74,6 +74,7 @@ type firstView struct {
 	Run, Curl string // commands
 	Known     bool   // they can be run as they are
 	Skills    bool   // there is a page of skills
+	Try       string // the address of the form of the skill that the commands call; "": there is none
 }
 
 // shipped has calls that need nothing but hotcell, by the skills that it brings.
@@ -107,6 +108,9 @@ func (v *visit) first() (*firstView, error) {
 	for _, s := range shipped {
 		if names[s.skill] {
 			f.Known = true
+			if v.o.Handler != nil {
+				f.Try = at("skills", s.skill, "try")
+			}
 			f.Run = fmt.Sprintf("hotcell run %s --arg '%s=%s'", s.skill, s.arg, s.value)
 			f.Curl = v.curl(s.skill, fmt.Sprintf("%q:%q", s.arg, s.value))
 			return f, nil
@@ -128,7 +132,7 @@ func (v *visit) curl(skill, args string) string {
 		scheme = "https"
 	}
 	token := ""
-	if v.o.Auth != nil {
+	if v.signed || v.who.Principal != "" {
 		token = ` -H "Authorization: Bearer $HOTCELL_TOKEN"`
 	}
 	return fmt.Sprintf("curl -s %s://%s/v1/calls%s -H 'Content-Type: application/json' \\\n  -d '{\"name\":%q,\"arguments\":{%s}}'", scheme, host, token, skill, args)

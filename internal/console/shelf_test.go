@@ -212,8 +212,10 @@ func filled(form *html.Node) (fields []string) {
 		if n.Type == html.ElementNode && attr(n, "name") != "" {
 			switch n.Data {
 			case "input":
-				if attr(n, "type") != "checkbox" {
+				if kind := attr(n, "type"); kind == "hidden" {
 					fields = append(fields, attr(n, "name"), attr(n, "value"))
+				} else if kind != "checkbox" {
+					fields = append(fields, attr(n, "name"), strings.NewReplacer("\r", "", "\n", "").Replace(attr(n, "value")))
 				}
 			case "textarea":
 				fields = append(fields, attr(n, "name"), strings.ReplaceAll(said(n), "\n", "\r\n"))

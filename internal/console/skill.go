@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"time"
 
-	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/control"
@@ -26,6 +25,7 @@ type skillView struct {
 	Rows         []fileRow
 	Errors       int    // among its findings
 	Try, Edit    string // addresses; "": not for who asks, or not for this skill
+	CanEdit      bool
 
 	Versions []catalog.Installed
 	Current  string // digest of the current version
@@ -46,6 +46,9 @@ type fileRow struct {
 func (v *visit) skill() error {
 	name := v.r.PathValue("name")
 	found, err := v.o.Reader.Skill(v.ctx(), v.caller(), catalog.Fold(name), v.owner())
+	if errors.Is(err, &catalog.Error{Code: catalog.SkillNotFound}) && v.who.May(auth.Calls) {
+		found, err = v.hosted(name, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -72,10 +75,29 @@ func (v *visit) skill() error {
 	return v.render("skill", found.Name, d)
 }
 
+// hosted finds a skill that this process serves itself, which is in no folder. none is the error where there is none.
+func (v *visit) hosted(name string, none error) (*catalog.Detail, error) {
+	entry, err := v.callable(name, 0)
+	switch {
+	case errors.As(err, new(*trouble)), err == nil && !entry.Hosted:
+		return nil, none
+	case err != nil:
+		return nil, err
+	}
+	def := &entry.Definition
+	d := &catalog.Detail{Summary: catalog.Summary{
+		Name: def.Name, Slug: def.Name, Description: def.Description, Source: "served by hotcell itself", Version: def.Version, Status: def.Status,
+	}}
+	if def.Instructions != nil {
+		d.Body = *def.Instructions
+	}
+	return d, nil
+}
+
 // addWays adds what can be done with the skill.
 func (v *visit) addWays(d *skillView) error {
 	if v.o.Custom != nil && d.Principal != 0 {
-		d.Edit = customPath(d.Name, d.Principal)
+		d.Edit, d.CanEdit = customPath(d.Name, d.Principal), v.mayWrite()
 	}
 	if !v.who.May(auth.Calls) || v.o.Handler == nil {
 		return nil
@@ -92,10 +114,7 @@ func (v *visit) addWays(d *skillView) error {
 // callable finds a skill among those that who asks may call. It fails with a [*trouble] where a call of this name would get
 // nothing, or somebody else's skill.
 func (v *visit) callable(name string, principal int64) (*catalog.Entry, error) {
-	return v.callableAs(v.caller(), name, principal)
-}
-
-func (v *visit) callableAs(who a2e.Caller, name string, principal int64) (*catalog.Entry, error) {
+	who := v.caller()
 	all, err := v.o.Reader.Callable(v.ctx(), who)
 	if err != nil {
 		return nil, err

@@ -3,10 +3,12 @@ package console
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/catalog"
 	"github.com/hotcell/hotcell/internal/control"
 )
@@ -33,6 +35,11 @@ func TestCatalogue(t *testing.T) {
 	has(t, pageOf(t, b.get("/console/skills?status=Blocked"), 200), "1 skill of 123", "broken")
 	has(t, pageOf(t, b.get("/console/skills?q=%3Cscript%3E&source=%22onx&status=%00"), 200), "No skill is like that", "Show all 123")
 	b.htmx = true
+	r := httptest.NewRequest("GET", "/console/skills?q=skill-007", nil)
+	r.Header.Set("HX-History-Restore-Request", "true")
+	if w := b.do(r); !strings.Contains(w.Body.String(), "<html") {
+		t.Error("the way back in a browser's history leads to a part of a page")
+	}
 	if w := b.get("/console/skills?q=skill-007"); w.Code != 200 || strings.Contains(w.Body.String(), "<html") || !strings.Contains(w.Body.String(), `<div id="catalogue">`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -57,6 +64,9 @@ func TestOneSkill(t *testing.T) {
 	lacks(t, pageOf(t, s.as(t, "read").get("/console/skills/evil"), 200), "Calls", "Try it")
 	has(t, pageOf(t, b.get("/console/skills/EVIL"), 200), "Title")
 	has(t, pageOf(t, b.get("/console/skills/none"), 404), "not found")
+	s.reader.Plugins = []a2e.Plugin{served{}}
+	has(t, pageOf(t, b.get("/console/skills/served"), 200), "served by hotcell itself", "Itself <b>")
+	pageOf(t, s.as(t, "read").get("/console/skills/served"), 404)
 
 	has(t, pageOf(t, b.get("/console/skills/evil/files/references/a%3Cb%3E.md"), 200), "<img src=x", "Download")
 	has(t, pageOf(t, b.get("/console/skills/evil/files/data.bin"), 200), "no text")
@@ -68,6 +78,13 @@ func TestOneSkill(t *testing.T) {
 		h.Get("X-Content-Type-Options") != "nosniff" || w.Body.String() != evil {
 		t.Errorf("%d %v %q", w.Code, h, w.Body)
 	}
+}
+
+// served is a plugin with one skill.
+type served struct{ a2e.Plugin }
+
+func (served) ListSkills(context.Context, a2e.Caller) ([]a2e.Definition, error) {
+	return []a2e.Definition{{Name: "served", Description: "Itself <b>"}}, nil
 }
 
 // Whose skill it is decides what is shown, and to whom.
@@ -149,7 +166,7 @@ func BenchmarkCatalogue(b *testing.B) {
 		files = append(files, name+"/SKILL.md", skillMD(name, "Counts things.", "Do it."))
 	}
 	s := newShelf(b, files...)
-	s.options.Auth = nil
+	s.options.Auth, s.options.Handler = nil, &maker{desk: s.desk}
 	c, err := New(s.options)
 	if err != nil {
 		b.Fatal(err)

@@ -138,6 +138,7 @@ func (d *tryView) read(v *visit) *a2e.CallRequest {
 	if n, err := strconv.Atoi(d.Timeout); d.Timeout != "" {
 		if err != nil || n < 1 {
 			d.TimeoutFault = "Expected a whole number of seconds above 0, or nothing."
+			d.Faults++
 		}
 		line["timeout"] = n
 	}

@@ -127,7 +127,7 @@ func (f *field) asText() {
 		f.Type = t
 	}
 	longest := f.schema.count("maxLength")
-	if format == "" && f.Type == "text" && (longest < 0 || longest > 200) && (f.schema.text("contentMediaType") != "" || longest > 200 || long(f)) {
+	if format == "" && !f.schema.has("pattern") && f.Type == "text" && (longest < 0 || longest > 200) && (f.schema.text("contentMediaType") != "" || longest > 200 || long(f)) {
 		f.Kind = kindText
 	}
 }
@@ -193,7 +193,7 @@ func (f *field) hintText(say func(string), bounds func(low, high, unit string)) 
 	if f.schema.kind() == "string" {
 		bounds(f.schema.number("minLength"), f.schema.number("maxLength"), " characters")
 		switch format := f.schema.text("format"); format {
-		case "", "password":
+		case "", "password", "date":
 		case "date-time":
 			say("a time like 2026-01-31T23:59:00Z")
 		default:

@@ -70,8 +70,10 @@ func busy() *trouble {
 	return &trouble{status: http.StatusServiceUnavailable, title: "Busy", message: "Too many pages are being served to this principal at the moment. Try again in a moment."}
 }
 
-// htmx reports whether a script asks for a part of a page.
-func (v *visit) htmx() bool { return v.r.Header.Get("HX-Request") == "true" }
+// htmx reports whether a script asks for a part of a page. On the way back in its history it wants all of it.
+func (v *visit) htmx() bool {
+	return v.r.Header.Get("HX-Request") == "true" && v.r.Header.Get("HX-History-Restore-Request") != "true"
+}
 
 // ctx is the request's context, which carries who asks.
 func (v *visit) ctx() context.Context { return v.r.Context() }

@@ -67,7 +67,7 @@
   document.addEventListener('htmx:sseError', function () { alive(false) })
 
   // Fields of times are the reader's own; the address has UTC.
-  function fieldOf(at) { return at.getFullYear() + '-' + two(at.getMonth() + 1) + '-' + two(at.getDate()) + 'T' + two(at.getHours()) + ':' + two(at.getMinutes()) }
+  function fieldOf(at) { return at.getFullYear() + '-' + two(at.getMonth() + 1) + '-' + two(at.getDate()) + 'T' + two(at.getHours()) + ':' + two(at.getMinutes()) + (at.getSeconds() ? ':' + two(at.getSeconds()) : '') }
   function localFields() {
     document.querySelectorAll('input[data-utc]').forEach(function (el) {
       var label = document.querySelector('[data-zone-of="' + el.id + '"]'), at = new Date(el.value + 'Z')
@@ -84,7 +84,7 @@
       var sent = document.createElement('input')
       sent.type = 'hidden'
       sent.name = el.name
-      sent.value = at.toISOString().slice(0, 16) + ':00Z'
+      sent.value = at.toISOString().slice(0, 19) + 'Z'
       form.appendChild(sent)
       el.disabled = true
     })
@@ -100,8 +100,33 @@
     document.querySelectorAll('form[data-tidy] input[type=hidden]').forEach(function (el) { el.remove() })
   })
 
+  // A browser has few connections to one host: a page that nobody sees for a while gives its own back, and asks anew when it is seen.
+  var sources = [], timer
+  htmx.createEventSource = function (url) {
+    var s = new EventSource(url, { withCredentials: true })
+    sources.push(s)
+    return s
+  }
+  document.addEventListener('visibilitychange', function () {
+    var area = document.querySelector('.live-area[sse-connect]')
+    clearTimeout(timer)
+    if (!area) return
+    if (document.hidden) {
+      timer = setTimeout(function () {
+        sources.forEach(function (s) { s.close() })
+        sources = []
+      }, 30000)
+    } else if (!sources.length) {
+      var again = area.cloneNode(true) // which knows nothing of the old connection
+      area.replaceWith(again)
+      htmx.process(again)
+    }
+  })
+
   document.addEventListener('DOMContentLoaded', function () {
     localCharts(document)
     localFields()
+    var box = document.getElementById('filter-box')
+    if (box && !box.hasAttribute('data-used') && matchMedia('(max-width: 46rem)').matches) box.open = false
   })
 })()
