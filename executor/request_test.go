@@ -126,7 +126,7 @@ func TestRequestsOfRunningCalls(t *testing.T) {
 // The policy of a call is known while it runs and afterwards, to this supervisor and to the next, and to who may see the call.
 func TestPoliciesOfCalls(t *testing.T) {
 	path := dbPath(t)
-	b := journalled(t, path, "one", well, func(c *Config) { c.Plugins = []Plugin{guest{"greet": gives("hello")}} })
+	b := journalled(t, path, "one", well, func(c *Config) { c.Plugins = []a2e.Plugin{guest{"greet": gives("hello")}} })
 	other := journalled(t, path, "two", hang, nil)
 	long := timed("free", 3600)
 	for _, req := range []*a2e.CallRequest{long, sent("free", "r2"), sent("greet", "r3")} {

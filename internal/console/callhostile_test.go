@@ -18,8 +18,8 @@ import (
 // payload is what a stranger writes into each field that is theirs.
 const payload = `"'><script>alert(1)</script><img src=x onerror=alert(2)><a href="javascript:alert(3)">x</a>{{.CSRF}}` + "\u202e\x1b[31m"
 
-// hostile is a desk with a call in which strangers wrote every field.
-func hostile() *desk {
+// hostileDesk is a desk with a call in which strangers wrote every field.
+func hostileDesk() *desk {
 	d := &desk{}
 	fail := a2e.Errorf(a2e.SkillError, "%s", payload+" is not in network.allow").Because(a2e.ReasonExit).With("exit_code", 1).With("stderr", payload).With("skill_code", payload)
 	c := d.add("evil", payload, time.Second, fail, map[string]any{payload: payload}, &control.Usage{MemoryPeakBytes: 255 << 20})
@@ -82,7 +82,7 @@ func sealed(t *testing.T, what, page string) {
 }
 
 func TestWhatStrangersSayIsText(t *testing.T) {
-	o := shown(hostile())
+	o := shown(hostileDesk())
 	b := open(t, o)
 	for _, path := range []string{"", "/files", "/file?name=x.html", "/file?name=" + escape(payload), "?from=1"} {
 		w := b.get("/console/calls/evil" + path)
@@ -98,7 +98,7 @@ func TestWhatStrangersSayIsText(t *testing.T) {
 	for line := range strings.SplitSeq(w.Body.String(), "\n") {
 		sealed(t, "live", strings.TrimPrefix(line, "data: "))
 	}
-	d := hostile()
+	d := hostileDesk()
 	d.calls[0].Code, d.calls[0].Reason = a2e.Code(payload), payload
 	d.answers["evil"].Error.Code = a2e.Code(payload)
 	sealed(t, "an unknown code", open(t, shown(d)).get("/console/calls/evil").Body.String())
@@ -140,7 +140,7 @@ func TestWhatItUsedOutside(t *testing.T) {
 		row("egress.connect", `{"host":"rates.example.net","port":443,"verdict":"refused","reason":"rates.example.net:443 is not in network.allow"}`),
 		row("tool.call", `{"tool":"fetch","code":"ok","ms":5}`), row("agent.turn", `{}`), row("tool.call", `[`),
 	}}
-	text := wordsOf(t, open(t, o).get("/console/calls/agent").Body.String())
+	text := wordsIn(t, open(t, o).get("/console/calls/agent").Body.String())
 	for _, want := range []string{"Cost of models 0.0025", "openai / small", "refused by hotcell: rates.example.net:443 is not in network.allow", "done, 5 ms",
 		"failed after hotcell had refused it the host rates.example.net:443", `network: allow: ["rates.example.net:443"]`} {
 		if !strings.Contains(text, want) {
@@ -151,7 +151,7 @@ func TestWhatItUsedOutside(t *testing.T) {
 	b := open(t, o)
 	b.get("/console/login")
 	b.post("/console/login", "token", "alice")
-	if text := wordsOf(t, b.get("/console/calls/agent").Body.String()); strings.Contains(text, "rates.example.net") || strings.Contains(text, "0.0025") {
+	if text := wordsIn(t, b.get("/console/calls/agent").Body.String()); strings.Contains(text, "rates.example.net") || strings.Contains(text, "0.0025") {
 		t.Errorf("the audit is for admins: %s", text)
 	}
 }

@@ -116,7 +116,10 @@ func (s shopReader) Principals(_ context.Context, who a2e.Caller) ([]catalog.Pri
 	return all, s.err
 }
 
-type shopCustom struct{ *shop }
+type shopCustom struct {
+	*shop
+	catalog.Custom // nil: what routes do not ask
+}
 
 func (s shopCustom) List(_ context.Context, who a2e.Caller, principal int64) (all []catalog.CustomSkill, err error) {
 	principal = s.own(who, principal)
@@ -493,6 +496,6 @@ func stocked(s *shop, o Options) Options {
 	if o.Control == nil {
 		o.Control = &fake{}
 	}
-	o.Reader, o.Custom, o.Agents, o.Approvals, o.Installer = shopReader{s}, shopCustom{s}, shopAgents{s}, shopApprovals{s}, shopInstaller{s}
+	o.Reader, o.Custom, o.Agents, o.Approvals, o.Installer = shopReader{s}, shopCustom{shop: s}, shopAgents{s}, shopApprovals{s}, shopInstaller{s}
 	return o
 }
