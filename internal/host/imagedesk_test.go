@@ -13,6 +13,7 @@ import (
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/testutil/registry"
 )
 
@@ -27,7 +28,7 @@ func TestImageDesk(t *testing.T) {
 	}
 	defer func() { _ = kept.Close() }()
 	var b book
-	desk := imageDesk{cfg, kept, &b}
+	desk := imageDesk{cfg, kept, &b, OneSkill(&skills.Skill{})}
 	ctx := auth.NewContext(t.Context(), auth.Identity{Principal: "olga", Scopes: []auth.Scope{auth.Admin}})
 	if all, err := desk.List(ctx, true); err != nil || len(all) != 0 || all == nil {
 		t.Errorf("%v, %v", all, err)
@@ -78,7 +79,7 @@ func TestImageDeskSaysWhatIsWrong(t *testing.T) {
 	}
 	defer func() { _ = kept.Close() }()
 	var b book
-	desk := imageDesk{cfg, kept, &b}
+	desk := imageDesk{cfg, kept, &b, OneSkill(&skills.Skill{})}
 	quiet := func(control.PullProgress) {}
 	for ref, want := range map[string]string{
 		"X!": "expected NAME:TAG", "127.0.0.1:1/x:1": "policy.images.registries does not allow", "127.0.0.1:1/x:1@sha256:" + strings.Repeat("a", 64): "does not allow",
