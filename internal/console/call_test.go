@@ -169,7 +169,7 @@ func TestNotesOfFailures(t *testing.T) {
 	}
 	b := open(t, shown(d))
 	for id, want := range map[string]bool{"oom": false, "timeout": true, "egress": true, "crash": false} {
-		text := wordsIn(t, b.get("/console/calls/"+id).Body.String())
+		text := wordsOf(t, b.get("/console/calls/"+id).Body.String())
 		if got := strings.Contains(text, "That may be why it failed."); got != want || strings.Contains(text, "The result stands") || strings.Contains(text, " Result ") {
 			t.Errorf("%s: %v, %s", id, got, text)
 		}

@@ -13,8 +13,19 @@ import (
 	"github.com/hotcell/hotcell/internal/auth"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/skills"
 	"github.com/hotcell/hotcell/internal/testutil/registry"
 )
+
+// noSkills is a library that is empty.
+func noSkills(t *testing.T) skills.Catalog {
+	t.Helper()
+	lib, err := skills.Load(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lib
+}
 
 // The life of a pin at the desk: what an admin does there is in the audit under his name.
 func TestImageDesk(t *testing.T) {
@@ -27,7 +38,7 @@ func TestImageDesk(t *testing.T) {
 	}
 	defer func() { _ = kept.Close() }()
 	var b book
-	desk := imageDesk{cfg, kept, &b}
+	desk := imageDesk{cfg, kept, &b, noSkills(t)}
 	ctx := auth.NewContext(t.Context(), auth.Identity{Principal: "olga", Scopes: []auth.Scope{auth.Admin}})
 	if all, err := desk.List(ctx, true); err != nil || len(all) != 0 || all == nil {
 		t.Errorf("%v, %v", all, err)
@@ -78,7 +89,7 @@ func TestImageDeskSaysWhatIsWrong(t *testing.T) {
 	}
 	defer func() { _ = kept.Close() }()
 	var b book
-	desk := imageDesk{cfg, kept, &b}
+	desk := imageDesk{cfg, kept, &b, noSkills(t)}
 	quiet := func(control.PullProgress) {}
 	for ref, want := range map[string]string{
 		"X!": "expected NAME:TAG", "127.0.0.1:1/x:1": "policy.images.registries does not allow", "127.0.0.1:1/x:1@sha256:" + strings.Repeat("a", 64): "does not allow",
