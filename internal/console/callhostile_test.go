@@ -18,8 +18,8 @@ import (
 // payload is what a stranger writes into each field that is theirs.
 const payload = `"'><script>alert(1)</script><img src=x onerror=alert(2)><a href="javascript:alert(3)">x</a>{{.CSRF}}` + "\u202e\x1b[31m"
 
-// hostileDesk is a desk with a call in which strangers wrote every field.
-func hostileDesk() *desk {
+// hostileCall is a desk with a call in which strangers wrote every field.
+func hostileCall() *desk {
 	d := &desk{}
 	fail := a2e.Errorf(a2e.SkillError, "%s", payload+" is not in network.allow").Because(a2e.ReasonExit).With("exit_code", 1).With("stderr", payload).With("skill_code", payload)
 	c := d.add("evil", payload, time.Second, fail, map[string]any{payload: payload}, &control.Usage{MemoryPeakBytes: 255 << 20})
@@ -82,7 +82,7 @@ func sealed(t *testing.T, what, page string) {
 }
 
 func TestWhatStrangersSayIsText(t *testing.T) {
-	o := shown(hostileDesk())
+	o := shown(hostileCall())
 	b := open(t, o)
 	for _, path := range []string{"", "/files", "/file?name=x.html", "/file?name=" + escape(payload), "?from=1"} {
 		w := b.get("/console/calls/evil" + path)
@@ -98,7 +98,7 @@ func TestWhatStrangersSayIsText(t *testing.T) {
 	for line := range strings.SplitSeq(w.Body.String(), "\n") {
 		sealed(t, "live", strings.TrimPrefix(line, "data: "))
 	}
-	d := hostileDesk()
+	d := hostileCall()
 	d.calls[0].Code, d.calls[0].Reason = a2e.Code(payload), payload
 	d.answers["evil"].Error.Code = a2e.Code(payload)
 	sealed(t, "an unknown code", open(t, shown(d)).get("/console/calls/evil").Body.String())

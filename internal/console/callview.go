@@ -51,7 +51,7 @@ type callView struct {
 	Asked    *control.Request
 	Args     string
 	MayAgain bool
-	Skills   bool // there are pages of skills for who looks
+	Skills   bool // there is a page of the skill for who looks, as far as that is known
 	NoAgain  string
 }
 
@@ -64,7 +64,7 @@ func (v *visit) callView(ctx context.Context, id string, from int) (*callView, e
 	if err != nil {
 		return nil, err
 	}
-	d := &callView{Call: call, Live: !call.State.Terminal(), Skills: v.o.Reader != nil && v.who.May(auth.SkillsRead)}
+	d := &callView{Call: call, Live: !call.State.Terminal(), Skills: v.o.Reader != nil && v.who.May(auth.SkillsRead) && call.Code != a2e.UnknownSkill}
 	most := eventsPage
 	switch {
 	case d.Live:

@@ -70,7 +70,7 @@ func explain(c *cause) *explanation {
 	} else {
 		e = explanation{
 			Title: "The call failed.", What: []string{"Its error has a code that this page has no words for: " + clip(string(code), 80) + "."},
-			Change: []advice{{Do: "Read the message below: it says what is known."}},
+			Change: []advice{{Do: "Read the error message: it says what is known."}},
 		}
 	}
 	if e.Again == "" {

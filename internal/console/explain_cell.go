@@ -24,7 +24,7 @@ func cellWhys() []why {
 func crashed(*cause) explanation {
 	return explanation{
 		Title:  "The cell broke before there was a result.",
-		What:   []string{"Neither the skill nor hotcell ended it. The message below has what is known."},
+		What:   []string{"Neither the skill nor hotcell ended it. The error message has what is known."},
 		Change: []advice{{Do: "Run it again. If it ends so again, let an operator look: hotcell doctor says what is wrong with the host.", File: "shell", Text: "hotcell doctor"}},
 	}
 }
@@ -94,7 +94,7 @@ func cutOff(*cause) explanation {
 func notStarted(c *cause) explanation {
 	e := explanation{
 		Title:  "The cell could not be started.",
-		What:   []string{"Nothing of the skill ran. The engine's own words are in the message below."},
+		What:   []string{"Nothing of the skill ran. The engine's own words are in the error message."},
 		Change: []advice{{Do: "An operator can see what is wrong with the host and the engine.", File: "shell", Text: "hotcell doctor"}},
 	}
 	if code, ok := c.number("exit_code"); ok && (code == 126 || code == 127) {

@@ -130,6 +130,7 @@ var (
 	plainName  = regexp.MustCompile(`^[a-z0-9]+(?:[-_][a-z0-9]+)*$`)
 	deniedHost = regexp.MustCompile(`([A-Za-z0-9.\-]{1,200}:[0-9]{1,5}) is not in network\.allow`)
 	plainHost  = regexp.MustCompile(`^[A-Za-z0-9.\-]{1,200}:[0-9]{1,5}$`)
+	lostKey    = regexp.MustCompile(`env:([A-Za-z_][A-Za-z0-9_]{0,100}): there is no such variable`)
 	wantSecret = regexp.MustCompile(`the secret ([A-Za-z0-9_.\-]{1,64})`)
 )
 
@@ -148,9 +149,13 @@ func (c *cause) fill(e *explanation) {
 	if m := wantSecret.FindStringSubmatch(c.fail.Message); m != nil && c.fail.Code == a2e.RuntimeError {
 		swap["NAME"] = m[1]
 	}
+	if m := lostKey.FindStringSubmatch(c.fail.Message); m != nil {
+		swap["VARIABLE"] = m[1]
+	}
 	for i := range e.Change {
 		for from, to := range swap {
 			e.Change[i].Text = strings.ReplaceAll(e.Change[i].Text, from, to)
+			e.Change[i].Do = strings.ReplaceAll(e.Change[i].Do, ":"+from, ":"+to)
 		}
 	}
 }

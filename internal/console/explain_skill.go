@@ -106,7 +106,7 @@ func outputMismatch(*cause) explanation {
 	return explanation{
 		Title: "The skill's result does not fit its own output_schema.",
 		What: []string{
-			"The skill ran to its end and gave a result. hotcell held it against output_schema in skill.yaml, and it does not match: the message below names the place and what was expected there.",
+			"The skill ran to its end and gave a result. hotcell held it against output_schema in skill.yaml, and it does not match: the error message names the place and what was expected there.",
 		},
 		Change: []advice{
 			{Do: "Mend the skill so that its result has what output_schema promises."},
