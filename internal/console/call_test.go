@@ -164,7 +164,7 @@ func TestACancelledCallIsNoFailure(t *testing.T) {
 	d := ends()
 	d.add("gone", "report", time.Second, a2e.Errorf(a2e.RuntimeError, "cancelled by an operator").Because(a2e.ReasonCancelled), nil, nil).State = control.Canceled
 	page := open(t, shown(d)).get("/console/calls/gone").Body.String()
-	if text := wordsIn(t, page); !strings.Contains(page, "why calm") || !strings.Contains(text, "It did not fail") || !strings.Contains(text, "cancelled by an operator") {
+	if text := wordsOf(t, page); !strings.Contains(page, "why calm") || !strings.Contains(text, "It did not fail") || !strings.Contains(text, "cancelled by an operator") {
 		t.Errorf("%s", text)
 	}
 }
