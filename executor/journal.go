@@ -20,7 +20,7 @@ type Journal interface {
 
 // Ledger is the part of a [Journal] that calls wait for: what it has taken is there after a crash of this process.
 type Ledger interface {
-	// Accept takes a call in before anything is made for it. If the same caller sent the same request id in a call that is in
+	// Accept takes a call in before anything is made for it or is heard of it. If the same caller sent the same request id in a call that is in
 	// flight, or in one that ended after since with an answer that says something about the request, it returns that one and takes nothing.
 	Accept(ctx context.Context, r control.Record, since time.Time) (earlier *control.Record, err error)
 	// End notes a call's answer and returns the record that stands: the first answer does, for ever.

@@ -39,7 +39,8 @@ func consoleID(i int) string { return fmt.Sprintf("01K%023d", i) }
 
 func consolePages() []consolePage {
 	return []consolePage{
-		{"overview", "/console/", skillNumber(0)},
+		{"overview", "/console/", "bench-"},
+		{"overview of a day", "/console/?window=24h", "bench-"},
 		{"list of calls", "/console/calls", consoleID(consoleCalls - 1)},
 		{"list of calls that failed", "/console/calls?verdict=failed", "/console/calls/"},
 		{"list of calls of one skill", "/console/calls?skill=" + skillNumber(7), skillNumber(7)},

@@ -122,7 +122,7 @@ func (b *bench) daemonMemory(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
 	pid := d.cmd.Process.Pid
-	if err := rest(ctx, 2*time.Second); err != nil {
+	if err := rest(ctx, b.idle()); err != nil {
 		return err
 	}
 	if err := b.looked(rssIdle, pid, "VmRSS", 0); err != nil {
@@ -139,6 +139,15 @@ func (b *bench) daemonMemory(ctx context.Context) (err error) {
 		b.peak(rssFlood, pid, func() error { return d.flood(ctx, b.fewer(32)) }),
 		b.peak(rssOver, pid, func() error { return d.overflow(ctx) }),
 	)
+}
+
+// idle is how long a daemon is left alone before its memory counts as that of an idle one: what it does every half a minute has
+// been done by then, and has brought back what that needs.
+func (b *bench) idle() time.Duration {
+	if b.short {
+		return 2 * time.Second
+	}
+	return 45 * time.Second
 }
 
 // peak adds a row of how much more memory a process held at most while something happened than before.

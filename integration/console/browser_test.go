@@ -68,6 +68,9 @@ var startBrowser = sync.OnceValues(func() (*chromium, error) {
 		return nil, err
 	}
 	atEnd(func() error { return os.RemoveAll(dir) })
+	if err := write(filepath.Join(dir, "profile", "Default", "Preferences"), preferences); err != nil {
+		return nil, err
+	}
 	c := &chromium{outlet: &outlet{}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -103,6 +106,9 @@ var startBrowser = sync.OnceValues(func() (*chromium, error) {
 	c.ctx = ctx
 	return c, nil
 })
+
+// preferences keep the browser from fetching a dictionary for the first text that somebody types.
+const preferences = `{"browser": {"enable_spellchecking": false}, "spellcheck": {"dictionaries": []}}`
 
 // nowhere is where nobody listens.
 const nowhere = "http://127.0.0.1:1/"

@@ -52,7 +52,8 @@ func TestARunningCall(t *testing.T) {
 			}
 			s.shoot("call-running")
 			s.press(`form[action$="/cancel"] button`)
-			s.comes("/console/calls/"+call.ID, "canceled")
+			s.until("the form was sent", `location.search.includes("done=") && document.readyState === "complete"`)
+			s.ends("canceled")
 			if now, err := c.shown(ctx, call.ID); err != nil || now.State != control.Canceled {
 				t.Errorf("the call is %s, %v", now.State, err)
 			}
@@ -184,17 +185,17 @@ func TestCustomSkills(t *testing.T) {
 			s.write("#name", name)
 			s.press(`#editor button[value="save"]`)
 			s.comes("/console/custom/"+name, "Says hello")
-			s.press(`main a[href$="/edit"]`)
+			s.press(`main a[href*="/edit"]`)
 			s.comes("/console/custom/"+name+"/edit", "Edit "+name)
 			s.write("#body", "\nOne more line.\n")
 			s.press(`#editor button[value="save"]`)
 			s.comes("/console/custom/"+name, "One more line.")
-			s.press(`main a[href$="/changes"]`)
+			s.press(`main a[href*="/changes"]`)
 			s.comes("/console/custom/"+name+"/changes", "One more line.")
 			s.sound()
 			s.press(`form[action$="/restore"] button`)
 			s.until("what was before", fmt.Sprintf(`location.pathname === "/console/custom/%s" && !document.body.innerText.includes("One more line.")`, name))
-			s.press(`main a[href$="/delete"]`)
+			s.press(`main a[href*="/delete"]`)
 			s.comes("/console/custom/"+name+"/delete", "Delete "+name)
 			s.press(`form[action$="/delete"] button.danger`)
 			s.comes("/console/custom", "is deleted")
@@ -334,6 +335,7 @@ func TestImages(t *testing.T) {
 			s.visit("/console/images")
 			s.write("#ref", "127.0.0.1:1/"+strings.Repeat("x", 60)+":1")
 			s.press(`form[action="/console/images/pull"].stack button.main`)
+			s.until("the pull has begun", `location.search.includes("done=") && document.readyState === "complete"`)
 			for deadline := time.Now().Add(patience); !strings.Contains(s.text(), "failed"); time.Sleep(200 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatalf("the pull does not end: %s", s.text())

@@ -17,16 +17,6 @@ import (
 	"github.com/hotcell/hotcell/internal/testutil/registry"
 )
 
-// noSkills is a library that is empty.
-func noSkills(t *testing.T) skills.Catalog {
-	t.Helper()
-	lib, err := skills.Load(nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lib
-}
-
 // The life of a pin at the desk: what an admin does there is in the audit under his name.
 func TestImageDesk(t *testing.T) {
 	r := registry.New(t)
@@ -38,7 +28,7 @@ func TestImageDesk(t *testing.T) {
 	}
 	defer func() { _ = kept.Close() }()
 	var b book
-	desk := imageDesk{cfg, kept, &b, noSkills(t)}
+	desk := imageDesk{cfg, kept, &b, OneSkill(&skills.Skill{})}
 	ctx := auth.NewContext(t.Context(), auth.Identity{Principal: "olga", Scopes: []auth.Scope{auth.Admin}})
 	if all, err := desk.List(ctx, true); err != nil || len(all) != 0 || all == nil {
 		t.Errorf("%v, %v", all, err)
@@ -89,7 +79,7 @@ func TestImageDeskSaysWhatIsWrong(t *testing.T) {
 	}
 	defer func() { _ = kept.Close() }()
 	var b book
-	desk := imageDesk{cfg, kept, &b, noSkills(t)}
+	desk := imageDesk{cfg, kept, &b, OneSkill(&skills.Skill{})}
 	quiet := func(control.PullProgress) {}
 	for ref, want := range map[string]string{
 		"X!": "expected NAME:TAG", "127.0.0.1:1/x:1": "policy.images.registries does not allow", "127.0.0.1:1/x:1@sha256:" + strings.Repeat("a", 64): "does not allow",
