@@ -164,7 +164,7 @@ func TestACancelledCallIsNoFailure(t *testing.T) {
 	d := ends()
 	d.add("gone", "report", time.Second, a2e.Errorf(a2e.RuntimeError, "cancelled by an operator").Because(a2e.ReasonCancelled), nil, nil).State = control.Canceled
 	page := open(t, shown(d)).get("/console/calls/gone").Body.String()
-	if text := wordsIn(t, page); !strings.Contains(page, "why calm") || !strings.Contains(text, "It did not fail") || !strings.Contains(text, "cancelled by an operator") {
+	if text := wordsOf(t, page); !strings.Contains(page, "why calm") || !strings.Contains(text, "It did not fail") || !strings.Contains(text, "cancelled by an operator") {
 		t.Errorf("%s", text)
 	}
 }
@@ -178,7 +178,7 @@ func TestNotesOfFailures(t *testing.T) {
 	}
 	b := open(t, shown(d))
 	for id, want := range map[string]bool{"oom": false, "timeout": true, "egress": true, "crash": false} {
-		text := wordsIn(t, b.get("/console/calls/"+id).Body.String())
+		text := wordsOf(t, b.get("/console/calls/"+id).Body.String())
 		if got := strings.Contains(text, "That may be why it failed."); got != want || strings.Contains(text, "The result stands") || strings.Contains(text, " Result ") {
 			t.Errorf("%s: %v, %s", id, got, text)
 		}

@@ -140,7 +140,7 @@ func TestWhatItUsedOutside(t *testing.T) {
 		row("egress.connect", `{"host":"rates.example.net","port":443,"verdict":"refused","reason":"rates.example.net:443 is not in network.allow"}`),
 		row("tool.call", `{"tool":"fetch","code":"ok","ms":5}`), row("agent.turn", `{}`), row("tool.call", `[`),
 	}}
-	text := wordsIn(t, open(t, o).get("/console/calls/agent").Body.String())
+	text := wordsOf(t, open(t, o).get("/console/calls/agent").Body.String())
 	for _, want := range []string{"Cost of models 0.0025", "openai / small", "refused by hotcell: rates.example.net:443 is not in network.allow", "done, 5 ms",
 		"failed after hotcell had refused it the host rates.example.net:443", `network: allow: ["rates.example.net:443"]`} {
 		if !strings.Contains(text, want) {
@@ -151,7 +151,7 @@ func TestWhatItUsedOutside(t *testing.T) {
 	b := open(t, o)
 	b.get("/console/login")
 	b.post("/console/login", "token", "alice")
-	if text := wordsIn(t, b.get("/console/calls/agent").Body.String()); strings.Contains(text, "rates.example.net") || strings.Contains(text, "0.0025") {
+	if text := wordsOf(t, b.get("/console/calls/agent").Body.String()); strings.Contains(text, "rates.example.net") || strings.Contains(text, "0.0025") {
 		t.Errorf("the audit is for admins: %s", text)
 	}
 }
