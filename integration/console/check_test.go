@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -184,7 +183,7 @@ func (s *sheet) flat(before, after weight) {
 	}
 }
 
-// said reports whether all of some texts can be read on the page, in closed parts too.
+// shows fails the test unless all of some texts can be read on the page, in closed parts too.
 func (s *sheet) shows(texts ...string) {
 	s.t.Helper()
 	var words string
@@ -195,6 +194,3 @@ func (s *sheet) shows(texts ...string) {
 		}
 	}
 }
-
-// sorted is a list in order, for messages.
-func sorted(list []string) []string { slices.Sort(list); return list }
