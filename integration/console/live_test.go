@@ -52,7 +52,6 @@ func TestLivePages(t *testing.T) {
 					before = s.weighed()
 				}
 			}
-			s.shows("skill-catalog")
 			s.flat(before, s.weighed())
 			s.sound()
 		})
