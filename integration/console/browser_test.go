@@ -29,6 +29,9 @@ type chromium struct {
 	outlet *outlet
 }
 
+// dictionaries is where chromium looks for one by itself when somebody types for the first time. It gets none.
+const dictionaries = "redirector.gvt1.com:443"
+
 // outlet is that proxy.
 type outlet struct {
 	mu    sync.Mutex
@@ -36,9 +39,11 @@ type outlet struct {
 }
 
 func (o *outlet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	o.mu.Lock()
-	o.asked = append(o.asked, r.Method+" "+r.URL.String()+" "+r.Host)
-	o.mu.Unlock()
+	if r.Host != dictionaries {
+		o.mu.Lock()
+		o.asked = append(o.asked, r.Method+" "+r.URL.String()+" "+r.Host)
+		o.mu.Unlock()
+	}
 	http.Error(w, "this browser stays at home", http.StatusForbidden)
 }
 
@@ -68,9 +73,6 @@ var startBrowser = sync.OnceValues(func() (*chromium, error) {
 		return nil, err
 	}
 	atEnd(func() error { return os.RemoveAll(dir) })
-	if err := write(filepath.Join(dir, "profile", "Default", "Preferences"), preferences); err != nil {
-		return nil, err
-	}
 	c := &chromium{outlet: &outlet{}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -106,9 +108,6 @@ var startBrowser = sync.OnceValues(func() (*chromium, error) {
 	c.ctx = ctx
 	return c, nil
 })
-
-// preferences keep the browser from fetching a dictionary for the first text that somebody types.
-const preferences = `{"browser": {"enable_spellchecking": false}, "spellcheck": {"dictionaries": []}}`
 
 // nowhere is where nobody listens.
 const nowhere = "http://127.0.0.1:1/"

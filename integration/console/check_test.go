@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -144,8 +143,8 @@ func (s *sheet) keyed() {
 	}
 }
 
-// weight is what a page holds.
-type weight struct{ nodes, heap, listeners float64 }
+// weight is what a page holds: elements that are there, and nodes, bytes and listeners that may be left of former ones too.
+type weight struct{ elements, nodes, heap, listeners float64 }
 
 // weighed collects garbage and weighs the page.
 func (s *sheet) weighed() weight {
@@ -171,20 +170,21 @@ func (s *sheet) weighed() weight {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.eval("document.querySelectorAll('*').length", &got.elements)
 	return got
 }
 
 // flat fails the test where a page has become heavier.
 func (s *sheet) flat(before, after weight) {
 	s.t.Helper()
-	s.t.Logf("%s: nodes %.0f, then %.0f; heap %.1f MB, then %.1f MB; listeners %.0f, then %.0f", s.where(),
-		before.nodes, after.nodes, before.heap/1e6, after.heap/1e6, before.listeners, after.listeners)
-	if after.nodes > before.nodes*1.1+200 || after.heap > before.heap*1.3+1e6 || after.listeners > before.listeners*1.1+50 {
+	s.t.Logf("%s: elements %.0f, then %.0f; nodes %.0f, then %.0f; heap %.1f MB, then %.1f MB; listeners %.0f, then %.0f", s.where(),
+		before.elements, after.elements, before.nodes, after.nodes, before.heap/1e6, after.heap/1e6, before.listeners, after.listeners)
+	if after.elements > before.elements*1.1+50 || after.nodes > before.nodes*1.5+500 || after.heap > before.heap*1.3+1e6 || after.listeners > before.listeners*1.1+50 {
 		s.t.Errorf("%s: the page grows: %+v, then %+v", s.where(), before, after)
 	}
 }
 
-// said reports whether all of some texts can be read on the page, in closed parts too.
+// shows fails the test unless all of some texts can be read on the page, in closed parts too.
 func (s *sheet) shows(texts ...string) {
 	s.t.Helper()
 	var words string
@@ -195,6 +195,3 @@ func (s *sheet) shows(texts ...string) {
 		}
 	}
 }
-
-// sorted is a list in order, for messages.
-func sorted(list []string) []string { slices.Sort(list); return list }

@@ -207,6 +207,14 @@ func (s *sheet) press(selector string) {
 	s.run(chromedp.ScrollIntoView(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector)))
 }
 
+// send clicks what leads to another page, and waits for that.
+func (s *sheet) send(selector string) {
+	s.t.Helper()
+	s.eval("(window.before = 1)", nil)
+	s.press(selector)
+	s.until("another page after "+selector, `window.before === undefined && document.readyState === "complete"`)
+}
+
 // text is what can be read on the page.
 func (s *sheet) text() (words string) {
 	s.t.Helper()

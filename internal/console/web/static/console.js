@@ -30,7 +30,15 @@
     say()
   }
 
+  // On a narrow screen the menu is one line that is longer than the screen.
+  function menu() {
+    var here = document.querySelector('.menu [aria-current]')
+    var list = here && here.closest('.menu')
+    if (list && list.scrollWidth > list.clientWidth) list.scrollLeft = here.offsetLeft - (list.clientWidth - here.offsetWidth) / 2
+  }
+
   document.addEventListener('DOMContentLoaded', function () {
+    menu()
     localTimes(document)
     themes()
   })
