@@ -278,7 +278,7 @@ func barsOf(c *cause) (all []bar) {
 		all = append(all, bar{name, text, max(w, 6), class})
 	}
 	if b, ok := c.limit("limits.memory"); ok {
-		add("Memory, at most", u.MemoryPeakBytes, bytesOf(b.value), fmt.Sprintf("%s of %s", binary(u.MemoryPeakBytes), b.value))
+		add("Memory, at most", u.MemoryPeakBytes, bytesOf(b.value), fmt.Sprintf("%s of %s", sizeText(u.MemoryPeakBytes), b.text()))
 	}
 	if b, ok := c.limit("timeout"); ok {
 		add("Time", int64(c.took()), int64(secondsOf(b.value)), fmt.Sprintf("%s of %s", span(c.took()), span(secondsOf(b.value))))
@@ -303,7 +303,7 @@ func factsOf(c *cause) (all []fact) {
 		}
 	}
 	_, bounded := c.limit("limits.memory")
-	add("Memory, at most", binary(u.MemoryPeakBytes), u.MemoryPeakBytes > 0 && !bounded)
+	add("Memory, at most", sizeText(u.MemoryPeakBytes), u.MemoryPeakBytes > 0 && !bounded)
 	add("Processor time", msText(u.CPUMS), u.CPUMS > 0 && !bounded)
 	add("Held back by limits.cpu", msText(u.ThrottledMS), u.ThrottledMS > 0)
 	add("Processes and threads, at most", fmt.Sprint(u.PIDsPeak), u.PIDsPeak > 0 && !bounded)

@@ -21,18 +21,18 @@ func funcs() template.FuncMap {
 	}
 }
 
-// sizeText is a number of bytes for people: "3.2 MB". Units are those of SI below and IEC nowhere.
+// sizeText is a number of bytes for people, in the units in which limits are written: "3.2 MiB".
 func sizeText(n int64) string {
-	if n < 1000 {
+	if n < 1<<10 {
 		return strconv.FormatInt(n, 10) + " B"
 	}
 	f := float64(n)
-	for _, unit := range []string{"kB", "MB", "GB"} {
-		if f /= 1000; f < 999.95 {
+	for _, unit := range []string{"KiB", "MiB", "GiB"} {
+		if f /= 1 << 10; f < 1<<10-0.5 {
 			return trimmed(f) + " " + unit
 		}
 	}
-	return trimmed(f/1000) + " TB"
+	return trimmed(f/(1<<10)) + " TiB"
 }
 
 func trimmed(f float64) string {
