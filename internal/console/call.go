@@ -158,7 +158,7 @@ func (v *visit) listFiles() error {
 	if err != nil {
 		return err
 	}
-	all, err := v.filesOf(call.ID)
+	all, err := v.filesOf(v.ctx(), call.ID)
 	if err != nil {
 		return err
 	}

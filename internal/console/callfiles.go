@@ -73,9 +73,9 @@ func (f *files) put(ev *a2e.Event) {
 }
 
 // filesOf lists the artifacts of a call.
-func (v *visit) filesOf(id string) (*files, error) {
+func (v *visit) filesOf(ctx context.Context, id string) (*files, error) {
 	f := &files{}
-	return f, control.Said(v.ctx(), v.calls(), id, func(ev *a2e.Event) bool { f.put(ev); return true })
+	return f, control.Said(ctx, v.calls(), id, func(ev *a2e.Event) bool { f.put(ev); return true })
 }
 
 var textNames = []string{
@@ -98,7 +98,7 @@ func (v *visit) wanted() (control.Call, *file, error) {
 	if err != nil {
 		return call, nil, err
 	}
-	all, err := v.filesOf(call.ID)
+	all, err := v.filesOf(v.ctx(), call.ID)
 	if err != nil {
 		return call, nil, err
 	}

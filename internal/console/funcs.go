@@ -15,7 +15,7 @@ import (
 func funcs() template.FuncMap {
 	return template.FuncMap{
 		"at": at, "bytes": sizeText, "took": tookText, "stamp": stamp, "clock": clock, "iso": iso, "verdict": verdictOf, "plain": plainText,
-		"count": countText, "json": jsonText, "short": short, "join": strings.Join, "percent": percent, "plural": plural,
+		"count": countText, "json": jsonText, "short": short, "join": strings.Join, "percent": percent[int], "plural": plural,
 
 		"fieldtext": fieldText, "fieldvalue": valueText, "party": partyText, "recent": recent, "named": named, "text": textOf,
 	}
@@ -144,7 +144,8 @@ func jsonText(v any) string {
 // short is the beginning of a digest or an id.
 func short(s string) string { return clip(strings.TrimPrefix(s, "sha256:"), 12) }
 
-func percent(part, whole int) string {
+// percent is a part of a whole.
+func percent[N int | uint64](part, whole N) string {
 	if whole == 0 {
 		return "–"
 	}

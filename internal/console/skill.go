@@ -31,6 +31,8 @@ type skillView struct {
 	Current  string // digest of the current version
 	Policy   *control.Explained
 
+	Lost []string // parts that could not be had, and why
+
 	ShowCalls bool
 	Calls     []control.Call
 	Numbers   *control.Tally
@@ -67,9 +69,12 @@ func (v *visit) skill() error {
 			d.Errors++
 		}
 	}
-	for _, add := range []func(*skillView) error{v.addWays, v.addVersions, v.addPolicy, v.addCalls} {
-		if err := add(d); err != nil {
-			return err
+	for _, part := range []struct {
+		name string
+		add  func(*skillView) error
+	}{{"whether it can be called", v.addWays}, {"its versions", v.addVersions}, {"what a call gets", v.addPolicy}, {"its calls", v.addCalls}} {
+		if err := part.add(d); err != nil {
+			d.Lost = append(d.Lost, part.name+": "+v.lost(err))
 		}
 	}
 	return v.render("skill", found.Name, d)
@@ -176,8 +181,7 @@ func (v *visit) addCalls(d *skillView) error {
 	if len(d.Calls) == 0 {
 		return nil
 	}
-	now := time.Now()
-	stats, err := v.o.Book.Stats(v.ctx(), v.whose(), control.StatsQuery{Since: now.Add(-numbersOver), Until: now, Buckets: 1})
+	stats, err := v.stats(v.ctx(), lately(numbersOver))
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func TestCatalogue(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	has(t, pageOf(t, s.as(t, "mia").get("/console/skills?source=custom-skills"), 200), "No skill is like that")
-	if w := newShelf(t).as(t, "read").get("/console/skills"); w.Code != 200 || !strings.Contains(w.Body.String(), "hotcell init") || strings.Contains(w.Body.String(), "-/new") {
+	if w := newShelf(t).as(t, "read").get("/console/skills"); w.Code != 200 || !strings.Contains(w.Body.String(), "hotcell skills init") || strings.Contains(w.Body.String(), "-/new") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
