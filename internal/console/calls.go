@@ -11,9 +11,6 @@ import (
 	"github.com/hotcell/hotcell/internal/control"
 )
 
-// callsShown is how many calls a page of the list has.
-const callsShown = 50
-
 func (c *Console) callsPages() []page {
 	return []page{
 		{pattern: "GET " + Base + "/calls", scope: auth.Calls, serve: (*visit).list},

@@ -55,10 +55,10 @@ type Console struct {
 	mux      *http.ServeMux
 	drawn    *drawings
 	sessions *sessions
-	key      []byte        // of the marks against forged requests
-	requests *auth.Shares  // a place for each request that is served
-	streams  *auth.Shares  // and for each live page
-	starts   *starts       // calls that pages started
+	key      []byte       // of the marks against forged requests
+	requests *auth.Shares // a place for each request that is served
+	streams  *auth.Shares // and for each live page
+	starts   *starts      // calls that pages started
 	figures  *figures
 	pulls    pulls         // of images
 	exams    exams         // of this host

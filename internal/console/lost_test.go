@@ -51,7 +51,9 @@ func (s *sick) Request(ctx context.Context, whose control.Whose, id string) (*co
 	return s.clerk.Request(ctx, whose, id)
 }
 
-func (s *sick) Policy(context.Context, control.Whose, string) (*control.Ran, error) { return nil, s.err() }
+func (s *sick) Policy(context.Context, control.Whose, string) (*control.Ran, error) {
+	return nil, s.err()
+}
 
 func (s *sick) Events(ctx context.Context, id string, from int) ([]a2e.Event, error) {
 	if s.ill.Load() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -39,7 +40,7 @@ func (v *visit) policies() error {
 	}
 	view.Found, err = v.o.Explain.Explain(v.ctx(), view.Skill)
 	if view.Absent = errors.Is(err, control.ErrNoSkill); view.Absent {
-		return v.renderAs(404, "policies", "Policies", view)
+		return v.renderAs(http.StatusNotFound, "policies", "Policies", view)
 	}
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"html/template"
+	"net/http"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/auth"
@@ -129,12 +130,12 @@ func (v *visit) callable(name string, principal int64) (*catalog.Entry, error) {
 			continue
 		}
 		if first, err := v.o.Reader.Skill(v.ctx(), who, name, 0); principal != 0 && err == nil && first.Principal != principal {
-			return nil, &trouble{status: 409, title: "Another skill comes first", message: "A call of " + name +
+			return nil, &trouble{status: http.StatusConflict, title: "Another skill comes first", message: "A call of " + name +
 				" gets the skill of this name that is your own, or that of another group. Rename one of the two to call this one."}
 		}
 		return &all[i], nil
 	}
-	return nil, &trouble{status: 404, title: "It can't be called", message: "No skill of the name " + name +
+	return nil, &trouble{status: http.StatusNotFound, title: "It can't be called", message: "No skill of the name " + name +
 		" can be called: it may be blocked or archived (its page says why), somebody else's, or not allowed for this agent."}
 }
 
