@@ -79,7 +79,7 @@ func TestInstructionsThatTakeLong(t *testing.T) {
 		body := strings.Repeat(unit, size/len(unit))
 		began := time.Now()
 		got, _ := drawn(body)
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("%q takes %s", unit, took)
 		} else if took > 50*time.Millisecond {
 			t.Logf("%q takes %s", unit, took)
@@ -92,7 +92,7 @@ func TestInstructionsThatTakeLong(t *testing.T) {
 	}
 	began := time.Now()
 	drawn(nested)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("nested lists take %s", took)
 	}
 }

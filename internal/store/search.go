@@ -102,8 +102,8 @@ func searchRunning(ctx context.Context, tx *sql.Tx, whose control.Whose, q contr
 	return scanViews(rows, q.Most()+1, q.Matches)
 }
 
-// searchEnded looks for calls that have ended. A table of what is searched and indexes of it have their places in order, so that
-// nothing is sorted; what no index is for is found in the table itself, which is small.
+// searchEnded looks for calls that have ended. Each index has all that is asked for, and its places in order: nothing is sorted, and
+// no call is read that is not meant.
 func searchEnded(ctx context.Context, tx *sql.Tx, whose control.Whose, q control.CallQuery) ([]control.Call, error) {
 	t, by, err := endedTerms(whose, &q)
 	if err != nil {
@@ -143,7 +143,7 @@ func endedTerms(whose control.Whose, q *control.CallQuery) (t terms, by string, 
 	if q.Principal != "" {
 		t.add("principal = ?", q.Principal)
 	}
-	if p, _ := whose.One(); cmp.Or(p, q.Principal) != "" {
+	if p, _ := whose.One(); by == "" && cmp.Or(p, q.Principal) != "" {
 		t.add("principal <> ''")
 		by = "INDEXED BY ended_by_principal"
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/hotcell/hotcell/internal/control"
 )
 
-// large journals 100,000 calls of 1,000 skills by 20 principals within a day, as many are in flight as a queue may hold, and the
-// answers of one skill are long.
+// large journals 100,000 calls of 1,000 skills by 20 principals within a day; one of the skills has a fifth of them, and one of the
+// principals half. Some are in flight.
 func large(b *testing.B) *Store {
 	b.Helper()
 	s := opened(b, Options{Now: func() time.Time { return start.Add(24 * time.Hour) }, Keep: Keep{Calls: 1000 * time.Hour}})
@@ -42,6 +42,12 @@ func (s *Store) generate(tx *sql.Tx, rnd *rand.Rand, i int, flight bool) error {
 	r := taken(fmt.Sprintf("01K%023d", i), fmt.Sprintf("request-%d", i))
 	r.Accepted = start.Add(time.Duration(i) * 24 * time.Hour / 100_000)
 	r.Skill, r.Principal, r.Agent = fmt.Sprintf("skill-%04d", rnd.IntN(1000)), fmt.Sprintf("principal-%d", rnd.IntN(20)), fmt.Sprintf("agent-%d", rnd.IntN(50))
+	if rnd.IntN(5) == 0 {
+		r.Skill = "skill-0000"
+	}
+	if rnd.IntN(2) == 0 {
+		r.Principal = "principal-0"
+	}
 	r.Door = []string{"mcp", "rest", "a2e"}[rnd.IntN(3)]
 	r.Account = &control.Account{Policy: strings.Repeat("ab", 32), Image: "sha256:" + strings.Repeat("cd", 32), Driver: "docker"}
 	if flight {
@@ -89,6 +95,14 @@ func BenchmarkSearch(b *testing.B) {
 		{"own", control.Only("principal-3"), control.CallQuery{}},
 		{"own-skill", control.Only("principal-3"), control.CallQuery{Skill: "skill-0007"}},
 		{"own-failed", control.Only("principal-3"), control.CallQuery{Verdict: "failed"}},
+		{"large-owner", control.Only("principal-0"), control.CallQuery{}},
+		{"large-owner-failed", control.Only("principal-0"), control.CallQuery{Verdict: "failed"}},
+		{"large-owner-no-such-door", control.Only("principal-0"), control.CallQuery{Door: "none"}},
+		{"large-owner-no-such-skill", control.Only("principal-0"), control.CallQuery{Skill: "none"}},
+		{"large-skill", control.Whose{}, control.CallQuery{Skill: "skill-0000"}},
+		{"large-skill-failed", control.Whose{}, control.CallQuery{Skill: "skill-0000", Verdict: "failed"}},
+		{"large-skill-no-such-code", control.Whose{}, control.CallQuery{Skill: "skill-0000", Verdict: "version_mismatch"}},
+		{"large-skill-no-such-agent", control.Whose{}, control.CallQuery{Skill: "skill-0000", Agent: "none"}},
 		{"agent", control.Whose{}, control.CallQuery{Agent: "agent-7"}},
 		{"no-such-agent", control.Whose{}, control.CallQuery{Agent: "none"}},
 		{"door", control.Whose{}, control.CallQuery{Door: "mcp"}},

@@ -24,9 +24,9 @@ FROM (SELECT n, accepted, id, ended, principal, agent, CASE WHEN json_valid(CAST
   FROM calls WHERE ended <> 0);
 
 CREATE INDEX ended_by_seq       ON ended (seq);
-CREATE INDEX ended_by_skill     ON ended (skill, accepted, id);
-CREATE INDEX ended_by_principal ON ended (principal, accepted, id) WHERE principal <> '';
-CREATE INDEX ended_badly        ON ended (accepted, id, verdict) WHERE verdict <> 'ok';
+CREATE INDEX ended_by_skill     ON ended (skill, accepted, id, principal, agent, door, verdict);
+CREATE INDEX ended_by_principal ON ended (principal, accepted, id, agent, door, verdict) WHERE principal <> '';
+CREATE INDEX ended_badly        ON ended (accepted, id, verdict, principal, skill, agent, door) WHERE verdict <> 'ok';
 
 -- One principal's calls are found there, and those in flight are few: the acceptance of a call has an index less to write.
 DROP INDEX calls_by_principal;
