@@ -38,6 +38,7 @@ func TestLivePages(t *testing.T) {
 	d := openDaemon(t)
 	for name, path := range map[string]string{"overview": "/console/", "calls": "/console/calls"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 			defer cancel()
 			s := open(t, d, path, look{})

@@ -108,7 +108,9 @@ func TestPages(t *testing.T) {
 				s.settle()
 				s.shows(p.shows...)
 				s.sound()
-				s.judged()
+				if l != (look{width: narrow}) { // its colours and its layout are other looks' too
+					s.judged()
+				}
 				s.shoot(p.name)
 				s.check()
 			}
