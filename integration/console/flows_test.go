@@ -243,7 +243,7 @@ func TestAgents(t *testing.T) {
 			s.press(`form[action$="/delete"] button.danger`)
 			s.until("the agent is gone", fmt.Sprintf(`location.pathname === "/console/agents" && !document.querySelector("main table")?.innerText.includes(%q)`, name))
 			s.visit(fmt.Sprintf("/console/agents/principal/%d/defaults", d.seeded.principal))
-			s.press(`main form button.main`)
+			s.send(`main form button.main`)
 			s.comes("/console/agents/principal/", "Default skills")
 			s.fits()
 		})
@@ -272,7 +272,7 @@ func TestApprovals(t *testing.T) {
 				if what == "deny" {
 					s.write("#why", "not now")
 				}
-				s.press(fmt.Sprintf(`form[action$=%q] button`, "/"+what))
+				s.send(fmt.Sprintf(`form[action$=%q] button`, "/"+what))
 				s.comes("/console/approvals", map[string]string{"approve": "approved", "deny": "denied"}[what])
 				s.fits()
 			}
@@ -311,7 +311,7 @@ func TestDoctor(t *testing.T) {
 		t.Run(l.String(), func(t *testing.T) {
 			s := open(t, d, "/console/doctor", l)
 			if found := s.text(); strings.Contains(found, "Look again") {
-				s.press(`form[action="/console/doctor"] button`)
+				s.send(`form[action="/console/doctor"] button`)
 			}
 			s.ends("Look again")
 			s.shows("docker")
