@@ -3,11 +3,13 @@ package executor
 import (
 	"bufio"
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/testutil"
 	"github.com/hotcell/hotcell/sandbox/fake"
@@ -75,6 +77,10 @@ func TestARefusedCallIsNotHeard(t *testing.T) {
 		super.watch.count(func() { gone = super.watch.gone })
 		return gone == leased+1
 	})
+	// The same caller's next calls wait for the journal, and cost no cells, until the refusal is a while ago.
+	if !super.refused.lately("", time.Now()) || super.refused.lately("", time.Now().Add(refusedFor)) || super.refused.lately("ann", time.Now()) {
+		t.Errorf("who was refused is not known: %+v", super.refused.at)
+	}
 	if answer, events := super.ask(t.Context(), req("free")); answer.Error != nil || len(events) != 2 {
 		t.Errorf("the next call: %v, %d events", answer.Error, len(events))
 	}
@@ -97,5 +103,38 @@ func TestAGrantWaitsForTheJournal(t *testing.T) {
 	}
 	if n := len(pool.Waiting("free")); n != 1 || requests.Load() != 0 {
 		t.Errorf("afterwards %d cells wait, %d requests were handed in", n, requests.Load())
+	}
+}
+
+// full is a journal that takes nothing.
+type full struct{ Journal }
+
+func (full) Accept(context.Context, control.Record, time.Time) (*control.Record, error) {
+	return nil, errors.New("the disk is full")
+}
+
+// Requests that are refused one after the other cost one waiting cell.
+func TestRefusedCallsCostOneCell(t *testing.T) {
+	super, pool, u, _ := aheadRig(t)
+	super.journal = full{u.Journal}
+	for n := range 5 {
+		if got := verdict(super.Call(context.Background(), a2e.Caller{Door: "test"}, sent("free", "unlucky"), nil)); got != "runtime_error/internal" {
+			t.Errorf("%d: %s", n, got)
+		}
+		testutil.Poll(t, 30*time.Second, func() bool { return len(pool.Waiting("free")) == 1 })
+	}
+	if n := super.leases.Load(); n != 1 {
+		t.Errorf("%d cells were leased", n)
+	}
+}
+
+func TestManyAreRefused(t *testing.T) {
+	var r refused
+	now := time.Now()
+	for n := range mostRefused + 1 {
+		r.note(string(rune(n)), now)
+	}
+	if !r.lately("somebody", now) || r.lately("somebody", now.Add(refusedFor)) || len(r.at) > mostRefused {
+		t.Errorf("%d are known, everybody until %v", len(r.at), r.until)
 	}
 }

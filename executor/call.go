@@ -108,7 +108,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	if fail != nil {
 		return outcome{fail: fail}
 	}
-	box, name := s.ahead(p, b)
+	box, name := s.ahead(c, p, b)
 	if box == nil && !c.taking.wait().in() {
 		return outcome{} // nothing is made for a call that has no record
 	}
@@ -149,6 +149,8 @@ func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *
 	handed := s.handIn(ctx, cl, c, p, inputs) // first of all: the cell works while the rest is set up
 	s.attend(ctx, c, p, cl)
 	if !c.taking.wait().in() {
+		s.refused.note(c.who.Principal, time.Now())
+		c.update(func(v *control.Call) { v.Started = time.Time{} }) // nobody pays for it
 		s.retire(c, cl, facts{})
 		return outcome{}, false
 	}
