@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -49,9 +50,9 @@ type eventList struct {
 }
 
 // eventsFrom reads at most most events of a call from a sequence number on.
-func (v *visit) eventsFrom(id string, from, most int) (all []a2e.Event, err error) {
+func (v *visit) eventsFrom(ctx context.Context, id string, from, most int) (all []a2e.Event, err error) {
 	for len(all) < most {
-		some, err := v.calls().Events(v.ctx(), id, from)
+		some, err := v.calls().Events(ctx, id, from)
 		if err != nil || len(some) == 0 || some[len(some)-1].Seq < from {
 			return all, err
 		}

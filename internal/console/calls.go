@@ -11,9 +11,6 @@ import (
 	"github.com/hotcell/hotcell/internal/control"
 )
 
-// callsShown is how many calls a page of the list has.
-const callsShown = 50
-
 func (c *Console) callsPages() []page {
 	return []page{
 		{pattern: "GET " + Base + "/calls", scope: auth.Calls, serve: (*visit).list},
@@ -79,9 +76,7 @@ func (v *visit) list() error {
 	}
 	view := listView{Filter: f, Admin: v.who.May(auth.Admin), Still: f.still()}
 	view.Choice = choices{Doors: doorNames, Verdicts: verdictNames, Codes: codeNames, Last: windows}
-	if view.Choice.Skills, err = v.called(v.ctx()); err != nil {
-		return err
-	}
+	view.Choice.Skills = v.called(v.ctx())
 	if view.List, err = v.table(v.ctx(), f); err != nil {
 		return err
 	}
@@ -141,18 +136,17 @@ func withQuery(path string, q url.Values) string {
 	return path + "?" + q.Encode()
 }
 
-// called are the skills that were called within the last month, the most called first.
-func (v *visit) called(ctx context.Context) ([]string, error) {
-	now := time.Now()
-	s, err := v.o.Book.Stats(ctx, v.whose(), control.StatsQuery{Since: now.Add(-30 * 24 * time.Hour), Until: now, Buckets: 1})
+// called are the skills that were called within the last month, the most called first. A form can be filled in without them.
+func (v *visit) called(ctx context.Context) (names []string) {
+	s, err := v.stats(ctx, lately(30*24*time.Hour))
 	if err != nil {
-		return nil, err
+		v.troubleOf(err)
+		return nil
 	}
-	var names []string
 	for _, k := range s.Skills {
 		names = append(names, k.Skill)
 	}
-	return names, nil
+	return names
 }
 
 // doorNames are the ways in that calls are known to take.

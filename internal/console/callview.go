@@ -53,6 +53,7 @@ type callView struct {
 	MayAgain bool
 	Skills   bool // there is a page of the skill for who looks, as far as that is known
 	NoAgain  string
+	Lost     []string // parts that could not be had, and why
 }
 
 // fact is a name and a value.
@@ -74,23 +75,22 @@ func (v *visit) callView(ctx context.Context, id string, from int) (*callView, e
 	case from == anyPage:
 		from = 0
 	}
-	events, err := v.eventsFrom(call.ID, from, most)
-	if err != nil {
-		return nil, err
+	events, err := v.eventsFrom(ctx, call.ID, from, most)
+	d.lose("its events", v.lost(err))
+	if err == nil {
+		d.Events = listed(events, from, call.Events, call.Accepted)
 	}
-	d.Events = listed(events, from, call.Events, call.Accepted)
 	if call.Events <= fewEvents && (!d.Live || call.Events <= eventsLive) {
-		if d.Files, err = v.filesOf(call.ID); err != nil {
-			return nil, err
+		if d.Files, err = v.filesOf(ctx, call.ID); err != nil {
+			d.Files = nil
+			d.lose("its files", v.lost(err))
 		}
 	}
-	if err := v.booked(ctx, d); err != nil {
-		return nil, err
-	}
+	v.booked(ctx, d)
 	c := &cause{call: call, ran: d.Ran, asked: d.Asked}
 	c.uses, d.Cost = d.Uses, costOf(d.Uses)
 	if call.Code == a2e.Timeout {
-		c.last = v.lastEvent(call)
+		c.last = v.lastEvent(ctx, call)
 	}
 	d.fill(c, answer)
 	d.repeatable(v.o.Handler != nil)
@@ -98,20 +98,28 @@ func (v *visit) callView(ctx context.Context, id string, from int) (*callView, e
 }
 
 // booked looks up what is kept beside a call: what it was asked, the policy that it ran under, what it used outside of its cell.
-func (v *visit) booked(ctx context.Context, d *callView) (err error) {
-	if d.Ran, err = v.o.Book.Policy(ctx, v.whose(), d.Call.ID); err != nil && !errors.Is(err, control.ErrNotFound) {
-		return err
+func (v *visit) booked(ctx context.Context, d *callView) {
+	var err error
+	if d.Ran, err = v.o.Book.Policy(ctx, v.whose(), d.Call.ID); !errors.Is(err, control.ErrNotFound) {
+		d.lose("its policy", v.lost(err))
 	}
-	if d.Asked, err = v.o.Book.Request(ctx, v.whose(), d.Call.ID); err != nil && !errors.Is(err, control.ErrNotFound) {
-		return err
+	if d.Asked, err = v.o.Book.Request(ctx, v.whose(), d.Call.ID); !errors.Is(err, control.ErrNotFound) {
+		d.lose("what it was asked", v.lost(err))
 	}
 	d.Uses, err = v.usesOf(ctx, d.Call)
-	return err
+	d.lose("what it used outside of its cell", v.lost(err))
+}
+
+// lose notes that a part is not there. why is "" where it is.
+func (d *callView) lose(part, why string) {
+	if why != "" {
+		d.Lost = append(d.Lost, part+": "+why)
+	}
 }
 
 // lastEvent is the newest event that is kept of a call; nil: there is none.
-func (v *visit) lastEvent(call control.Call) *a2e.Event {
-	events, err := v.eventsFrom(call.ID, max(0, call.Events-1), 1)
+func (v *visit) lastEvent(ctx context.Context, call control.Call) *a2e.Event {
+	events, err := v.eventsFrom(ctx, call.ID, max(0, call.Events-1), 1)
 	if err != nil || len(events) == 0 {
 		return nil
 	}
@@ -278,7 +286,7 @@ func barsOf(c *cause) (all []bar) {
 		all = append(all, bar{name, text, max(w, 6), class})
 	}
 	if b, ok := c.limit("limits.memory"); ok {
-		add("Memory, at most", u.MemoryPeakBytes, bytesOf(b.value), fmt.Sprintf("%s of %s", binary(u.MemoryPeakBytes), b.value))
+		add("Memory, at most", u.MemoryPeakBytes, bytesOf(b.value), fmt.Sprintf("%s of %s", sizeText(u.MemoryPeakBytes), b.text()))
 	}
 	if b, ok := c.limit("timeout"); ok {
 		add("Time", int64(c.took()), int64(secondsOf(b.value)), fmt.Sprintf("%s of %s", span(c.took()), span(secondsOf(b.value))))
@@ -303,7 +311,7 @@ func factsOf(c *cause) (all []fact) {
 		}
 	}
 	_, bounded := c.limit("limits.memory")
-	add("Memory, at most", binary(u.MemoryPeakBytes), u.MemoryPeakBytes > 0 && !bounded)
+	add("Memory, at most", sizeText(u.MemoryPeakBytes), u.MemoryPeakBytes > 0 && !bounded)
 	add("Processor time", msText(u.CPUMS), u.CPUMS > 0 && !bounded)
 	add("Held back by limits.cpu", msText(u.ThrottledMS), u.ThrottledMS > 0)
 	add("Processes and threads, at most", fmt.Sprint(u.PIDsPeak), u.PIDsPeak > 0 && !bounded)

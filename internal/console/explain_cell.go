@@ -141,7 +141,7 @@ func pressed(c *cause) explanation {
 		Again: "It may work when less is running.",
 	}
 	if b, ok := c.limit("limits.memory"); ok && c.usage().MemoryPeakBytes > 0 {
-		e.What = append(e.What, fmt.Sprintf("It had %s of its %s.", binary(c.usage().MemoryPeakBytes), b.value))
+		e.What = append(e.What, fmt.Sprintf("It had %s of its %s.", sizeText(c.usage().MemoryPeakBytes), b.text()))
 	}
 	return e
 }

@@ -131,7 +131,7 @@ func (c *cause) strained() (all []remark) {
 	oom := c.fail != nil && c.fail.Code == a2e.OutOfMemory || c.call.Notes["oom_child"] != nil
 	if n := bytesOf(memory.value); ok && n > 0 && u.MemoryPeakBytes > n/10*9 && !oom && n < mostMemory {
 		all = append(all, remark{
-			fmt.Sprintf("It came close to its memory limit: %s of %s. A slightly larger input may be too much.", binary(u.MemoryPeakBytes), memory.value),
+			fmt.Sprintf("It came close to its memory limit: %s of %s. A slightly larger input may be too much.", sizeText(u.MemoryPeakBytes), memory.text()),
 			memory.raise("limits.memory", bytesText(roomy(2*n, mostMemory))),
 		})
 	}

@@ -94,7 +94,7 @@ func tooMuchOutput(c *cause) explanation {
 			most = 2024 * mib
 		}
 		n := bytesOf(b.value)
-		e.What = []string{fmt.Sprintf("It may have %s (%s: %s). When that was used up hotcell ended the cell. What had come by then is kept.", b.value, field, b.decided())}
+		e.What = []string{fmt.Sprintf("It may have %s (%s: %s). When that was used up hotcell ended the cell. What had come by then is kept.", b.text(), field, b.decided())}
 		if n < most {
 			e.Change = b.raise(field, bytesText(roomy(2*n, most)))
 		}
