@@ -106,6 +106,40 @@ func TestAGrantWaitsForTheJournal(t *testing.T) {
 	}
 }
 
+// tardy is a journal that takes a call in once it is told to.
+type tardy struct{ undecided }
+
+func (l tardy) Accept(ctx context.Context, r control.Record, since time.Time) (*control.Record, error) {
+	if r.ReqID == "unlucky" {
+		close(l.asked)
+		<-l.decide
+	}
+	return l.Journal.Accept(ctx, r, since)
+}
+
+// The time that a call waits for the journal while its cell works is not the skill's.
+func TestTheJournalsTimeIsNotTheSkills(t *testing.T) {
+	super, _, u, requests := aheadRig(t)
+	super.journal = tardy{u}
+	answered := make(chan *a2e.CallResponse)
+	go func() {
+		answered <- super.Call(context.Background(), a2e.Caller{Door: "test"}, timedAs("free", "unlucky", 1), nil)
+	}()
+	<-u.asked
+	testutil.Poll(t, 30*time.Second, func() bool { return requests.Load() == 1 })
+	time.Sleep(1500 * time.Millisecond) // more than the call may take
+	close(u.decide)
+	if answer := <-answered; verdict(answer) != "ok" {
+		t.Errorf("%s: %+v", verdict(answer), answer.Error)
+	}
+}
+
+func timedAs(skill, id string, seconds int) *a2e.CallRequest {
+	r := sent(skill, id)
+	r.Timeout = &seconds
+	return r
+}
+
 // full is a journal that takes nothing.
 type full struct{ Journal }
 
