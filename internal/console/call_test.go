@@ -144,7 +144,7 @@ func TestAPersonCanTellWhatToChange(t *testing.T) {
 		"crash":   {"ended by signal 11", "hotcell did not send that signal", "segmentation fault", "native code"},
 		"egress":  {"The skill was refused a host on the network.", "exit code 1", "It was rates.example.net:443", `network: allow: ["rates.example.net:443"]`, `policy: network: allow: ["rates.example.net:443"]`, "line 8, in <module>", "Refused by hotcell 1 request"},
 		"schema":  {"do not fit what the skill takes", "the skill did not run", "/age: expected a number", `"path": "data.csv"`, "No cell was made"},
-		"flood":   {"wrote more text, events or result than it may", "1 MiB (limits.output: set by the operator in hotcell.yaml; 32 MiB was asked for and cut", "raise policy.limits.output", "policy: limits: output: 2Mi", "350 events in all; 300 before these, 0 after"},
+		"flood":   {"printed more text or sent more events than it may", "1 MiB (limits.output: set by the operator in hotcell.yaml; 32 MiB was asked for and cut", "raise policy.limits.output", "policy: limits: output: 2Mi", "350 events in all; 300 before these, 0 after"},
 		"ok":      {"12 rows were written", "Worth knowing", "cell reached its memory limit", "wanted more processor than its limit", "A & B <c>", "report.txt"},
 	} {
 		w := b.get("/console/calls/" + id)

@@ -166,8 +166,8 @@ var shortReasons = map[string]string{
 	a2e.ReasonCancelled: "somebody cancelled it", a2e.ReasonQueueFull: "too many calls waited", a2e.ReasonQueueTimeout: "it waited too long for a cell",
 	a2e.ReasonQuota: "its principal's quota is used up", a2e.ReasonDraining: "hotcell was stopping", a2e.ReasonImageUnavailable: "its image could not be had",
 	a2e.ReasonEngineUnavailable: "the engine did not answer", a2e.ReasonStartFailed: "its cell did not start", a2e.ReasonOutputLimit: "it said more than it may",
-	a2e.ReasonUnsupported: "it needs what this host can't enforce", a2e.ReasonBlocked: "the skill is blocked", a2e.ReasonTruncated: "its answer was cut off",
-	a2e.ReasonSignal: "a signal killed it", a2e.ReasonExit: "it ended without an answer", a2e.ReasonOutputSchema: "its result breaks its own schema",
+	a2e.ReasonUnsupported: "this host can't give it what it asks for", a2e.ReasonBlocked: "the skill is blocked", a2e.ReasonTruncated: "its answer was cut off",
+	a2e.ReasonSignal: "a signal killed it", a2e.ReasonExit: "its program ended with an error", a2e.ReasonOutputSchema: "its result breaks its own schema",
 	a2e.ReasonInternal: "something failed inside hotcell", a2e.ReasonDuplicateID: "its id was in use", a2e.ReasonSupervisorRestart: "hotcell was restarted while it ran",
 	a2e.ReasonOOMPressure: "the host ran short of memory", a2e.ReasonToolUnavailable: "a tool was not there",
 }
@@ -183,6 +183,9 @@ var shortCodes = map[a2e.Code]string{
 func shortWhy(c *control.Call) string {
 	if c.State != control.Failed && c.State != control.Canceled {
 		return ""
+	}
+	if c.Code == a2e.SkillError && c.Reason == a2e.ReasonStartFailed {
+		return "its program did not start"
 	}
 	if s := shortReasons[c.Reason]; s != "" {
 		return s

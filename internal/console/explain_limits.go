@@ -98,7 +98,7 @@ func (c *cause) busy() []string {
 		}
 		return []string{s + "."}
 	}
-	return []string{fmt.Sprintf("It used %s of processor time in %s.", cpu, span(c.took()))}
+	return []string{fmt.Sprintf("It used %s of processor time in %s. The rest of the time it waited for something, or the host was too busy to run it.", cpu, span(c.took()))}
 }
 
 // sinceStart is when an event came, after the skill's start.
