@@ -19,6 +19,7 @@ const (
 	mostFiles    = 1000     // artifacts that are listed
 	shownFile    = 64 << 10 // bytes of a text that are shown
 	shownImage   = 16 << 20 // bytes of an image that is shown
+	sniffed      = 512      // bytes that tell what kind of image it is
 	pieceTimeout = time.Minute
 )
 
@@ -94,6 +95,11 @@ func lookable(name, kind string) bool {
 
 // wanted is the artifact that an address names.
 func (v *visit) wanted() (control.Call, *file, error) {
+	leave, err := v.reading()
+	if err != nil {
+		return control.Call{}, nil, err
+	}
+	defer leave()
 	call, _, err := v.calls().Show(v.ctx(), v.r.PathValue("id"))
 	if err != nil {
 		return call, nil, err
@@ -137,12 +143,18 @@ func (v *visit) download() error {
 	h := v.w.Header()
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", saved(one.Name))
+	return v.give(call, one)
+}
+
+// give sends the bytes of an artifact, piece by piece.
+func (v *visit) give(call control.Call, one *file) error {
+	h := v.w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("Content-Length", strconv.FormatInt(one.Bytes, 10))
 	c := http.NewResponseController(v.w)
 	sent, gone := int64(0), error(nil)
-	err = v.pieces(v.ctx(), call.ID, one.Name, func(b []byte) bool {
+	err := v.pieces(v.ctx(), call.ID, one.Name, func(b []byte) bool {
 		b = b[:min(int64(len(b)), one.Bytes-sent)]
 		sent += int64(len(b))
 		_ = c.SetWriteDeadline(time.Now().Add(pieceTimeout))
@@ -240,19 +252,14 @@ func (v *visit) picture() error {
 	if err != nil {
 		return err
 	}
-	b, more, err := v.beginning(call.ID, one.Name, shownImage)
+	b, _, err := v.beginning(call.ID, one.Name, sniffed)
 	kind := imageKind(b)
 	switch {
 	case err != nil:
 		return err
-	case more || kind == "":
+	case one.Bytes > shownImage || kind == "":
 		return &trouble{status: http.StatusNotFound, title: "No image", message: "This file is no image that is shown here. It can be downloaded."}
 	}
-	h := v.w.Header()
-	h.Set("Content-Type", kind)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	h.Set("Content-Length", strconv.Itoa(len(b)))
-	_, _ = v.w.Write(b)
-	return nil
+	v.w.Header().Set("Content-Type", kind)
+	return v.give(call, one)
 }

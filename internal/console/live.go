@@ -28,6 +28,10 @@ var errEnded = errors.New("nothing more will come")
 // live keeps parts of a page up to date until the browser leaves: next is called at once and then every so often, and what it
 // returns is sent where it differs from what was sent under the same name before. With [errEnded] the last pieces are sent.
 func (v *visit) live(every time.Duration, next func(ctx context.Context) ([]piece, error)) error {
+	if v.r.Method == http.MethodHead {
+		v.w.Header().Set("Content-Type", eventStream)
+		return nil
+	}
 	give, ok := v.streams.Take(v.who.Principal, 1)
 	if !ok {
 		return busy()
