@@ -284,3 +284,17 @@ func TestPagesAreAlone(t *testing.T) {
 		t.Fatal("HEAD of a live page does not end")
 	}
 }
+
+// A small text can ask for a table of millions of cells.
+func TestTablesAreBounded(t *testing.T) {
+	table := func(columns, rows int) string {
+		return "|" + strings.Repeat("a|", columns) + "\n|" + strings.Repeat("-|", columns) + "\n" + strings.Repeat("|\n", rows)
+	}
+	for body, want := range map[string]bool{table(2000, 40_000): false, table(150, 150): false, table(10, 1000): true, strings.Repeat(table(10, 20)+"\n", 50): true} {
+		began := time.Now()
+		html, plain := drawn(body)
+		if (html != "") != want || (plain == "") != want || time.Since(began) > 30*time.Second {
+			t.Errorf("%d bytes: %d drawn, %d plain, %v", len(body), len(html), len(plain), time.Since(began))
+		}
+	}
+}
