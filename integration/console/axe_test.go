@@ -41,6 +41,6 @@ func (s *sheet) judged() {
 			html := node.HTML
 			places = append(places, html[:min(len(html), 300)]+"\n\t\t"+strings.ReplaceAll(node.FailureSummary, "\n", "\n\t\t"))
 		}
-		s.t.Errorf("%s: axe: %s, %s: %s (%d places)\n\t%s", s.where(), fault.Impact, fault.ID, fault.Help, len(fault.Nodes), strings.Join(places, "\n\t"))
+		s.fault("%s: axe: %s, %s: %s (%d places)\n\t%s", s.where(), fault.Impact, fault.ID, fault.Help, len(fault.Nodes), strings.Join(places, "\n\t"))
 	}
 }

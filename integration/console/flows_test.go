@@ -1,8 +1,13 @@
 package console
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -238,7 +243,7 @@ func TestAgents(t *testing.T) {
 			s.press(`form[action$="/delete"] button.danger`)
 			s.until("the agent is gone", fmt.Sprintf(`location.pathname === "/console/agents" && !document.querySelector("main table")?.innerText.includes(%q)`, name))
 			s.visit(fmt.Sprintf("/console/agents/principal/%d/defaults", d.seeded.principal))
-			s.press(`main form button.main`)
+			s.send(`main form button.main`)
 			s.comes("/console/agents/principal/", "Default skills")
 			s.fits()
 		})
@@ -267,7 +272,7 @@ func TestApprovals(t *testing.T) {
 				if what == "deny" {
 					s.write("#why", "not now")
 				}
-				s.press(fmt.Sprintf(`form[action$=%q] button`, "/"+what))
+				s.send(fmt.Sprintf(`form[action$=%q] button`, "/"+what))
 				s.comes("/console/approvals", map[string]string{"approve": "approved", "deny": "denied"}[what])
 				s.fits()
 			}
@@ -306,7 +311,7 @@ func TestDoctor(t *testing.T) {
 		t.Run(l.String(), func(t *testing.T) {
 			s := open(t, d, "/console/doctor", l)
 			if found := s.text(); strings.Contains(found, "Look again") {
-				s.press(`form[action="/console/doctor"] button`)
+				s.send(`form[action="/console/doctor"] button`)
 			}
 			s.ends("Look again")
 			s.shows("docker")
@@ -354,4 +359,53 @@ func TestImages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A bundle that was uploaded twice goes back to its first version from its page.
+func TestRollBack(t *testing.T) {
+	d := openDaemon(t)
+	for i, l := range both() {
+		t.Run(l.String(), func(t *testing.T) {
+			name := fmt.Sprintf("uploaded-%d", i)
+			for _, body := range []string{"The first body.\n", "The second body.\n"} {
+				if err := d.upload(soon(t), name, body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := open(t, d, "/console/skills/"+name, l)
+			s.shows("The second body.", "current")
+			s.send(`form[action*="/rollback"] button`)
+			s.comes("/console/skills/"+name, "The first body.")
+			s.sound()
+		})
+	}
+}
+
+// upload installs a bundle, as an operator does.
+func (d *daemon) upload(ctx context.Context, name, body string) error {
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	files := tar.NewWriter(zipped)
+	text := "---\nname: " + name + "\ndescription: Was uploaded. Use to look at versions.\n---\n" + body
+	err := files.WriteHeader(&tar.Header{Name: name + "/SKILL.md", Mode: 0o644, Size: int64(len(text))})
+	if err == nil {
+		_, err = files.Write([]byte(text))
+	}
+	if err = errors.Join(err, files.Close(), zipped.Close()); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, d.url+"/v1/skills/"+name, &packed)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/gzip")
+	resp, err := plain.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if said, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode/100 != 2 {
+		return fmt.Errorf("upload of %s: %s %s %w", name, resp.Status, said, err)
+	}
+	return nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // patience bounds whatever a test waits for.
-const patience = 45 * time.Second
+const patience = 2 * time.Minute
 
 // ends are what is done when all tests have ended, the newest first.
 var ends struct {

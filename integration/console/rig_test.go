@@ -70,3 +70,35 @@ func TestTheRigFindsFaults(t *testing.T) {
 		})
 	}
 }
+
+// What looks at pages finds what it looks for.
+func TestTheChecksFindFaults(t *testing.T) {
+	d := openDaemon(t)
+	for name, tt := range map[string]struct {
+		script string
+		look   func(*sheet)
+		want   string
+	}{
+		"wide":      {`const e = document.createElement("p"); e.textContent = "W".repeat(500); e.style.overflowWrap = "normal"; document.querySelector("main").append(e)`, (*sheet).fits, "pixels wide"},
+		"axe":       {`document.querySelector("main").append(document.createElement("img"))`, (*sheet).judged, "image-alt"},
+		"contrast":  {`const e = document.createElement("p"); e.textContent = "pale"; e.style.color = "#777"; e.style.background = "#888"; document.querySelector("main").append(e)`, (*sheet).judged, "color-contrast"},
+		"heading":   {`document.querySelector("main").append(document.createElement("h1"))`, (*sheet).shaped, "2 headings of the first rank"},
+		"policy":    {`1`, func(s *sheet) { s.headers = nil; s.strict() }, "content security policy has script-src"},
+		"unseen":    {`document.querySelector("main a").style.outline = "none"`, (*sheet).keyed, "nobody sees that the keyboard is at"},
+		"unreached": {`addEventListener("focus", e => { if (e.target.dataset?.reach === "5") e.target.blur() }, true)`, (*sheet).keyed, "does not come to"},
+		"skip link": {`document.querySelector(".skip").remove()`, (*sheet).keyed, "not to the skip link"},
+		"words":     {`1`, func(s *sheet) { s.shows("nothing of the kind") }, "does not say"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, d, "/console/agents", look{width: narrow})
+			s.eval("(() => {"+tt.script+"; return 1})()", nil)
+			tt.look(s)
+			if heard := strings.Join(s.heard(), "\n"); !strings.Contains(heard, tt.want) {
+				t.Errorf("found %q, want %q", heard, tt.want)
+			}
+			s.mu.Lock()
+			s.faults, s.awaited = nil, []string{""}
+			s.mu.Unlock()
+		})
+	}
+}

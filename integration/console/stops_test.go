@@ -32,7 +32,8 @@ func callStops(s *seeded) []stop {
 	all := []stop{
 		{route: "GET /console/{$}", name: "overview", path: "/console/", shows: []string{"Overview", "monthly-report", "Failed last"}},
 		{route: "GET /console/{$}", name: "overview-all", path: "/console/?window=7d&live=off", shows: []string{"Overview", "slow-import"}},
-		{route: "GET /console/calls", name: "calls", path: "/console/calls", shows: []string{"Calls", "monthly-report", "hostile-error"}},
+		{route: "GET /console/calls", name: "calls", path: "/console/calls", shows: []string{"Calls", "Verdict"}},
+		{route: "GET /console/calls", name: "calls-hostile", path: "/console/calls?skill=hostile-output", shows: []string{"hostile-output", "stranger"}},
 		{route: "GET /console/calls", name: "calls-failed", path: "/console/calls?verdict=failed&skill=greedy-table", shows: []string{"greedy-table", "out_of_memory"}},
 		{route: "GET /console/calls", name: "calls-none", path: "/console/calls?skill=nothing-like-it", shows: []string{"No call matches"}},
 		{route: "GET /console/calls", name: "calls-hostile-filter", path: "/console/calls?skill=" + url.QueryEscape(short()), shows: []string{"No call matches"}},

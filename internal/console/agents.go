@@ -32,7 +32,7 @@ func (c *Console) agentPages() []page {
 	}
 }
 
-// perPage is how many rows lists of these areas have.
+// perPage is how many rows a page of a list has.
 const perPage = 50
 
 // paged is a slice of a list that is there as a whole.
@@ -49,16 +49,16 @@ func cut[T any](v *visit, all []T, path string) ([]T, paged) {
 	return all[(n-1)*perPage : min(n*perPage, len(all))], paged{n, pages, path}
 }
 
-// Older and Newer are the pages beside; 0: none.
-func (p paged) Older() int {
+// After is the next page; 0: there is none.
+func (p paged) After() int {
 	if p.Page < p.Pages {
 		return p.Page + 1
 	}
 	return 0
 }
 
-// Newer is the page before.
-func (p paged) Newer() int { return p.Page - 1 }
+// Before is the page before this one; 0: there is none.
+func (p paged) Before() int { return p.Page - 1 }
 
 // principals are the ones that the visitor sees; none where no catalog is there.
 func (v *visit) principals() ([]catalog.Principal, error) {

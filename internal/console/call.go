@@ -154,10 +154,7 @@ func (v *visit) result() error {
 	if err != nil {
 		return err
 	}
-	h := v.w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Disposition", saved("result.json"))
-	h.Set("X-Content-Type-Options", "nosniff")
+	v.asFile("application/json", "result.json")
 	_, _ = v.w.Write(text)
 	return nil
 }
@@ -172,7 +169,7 @@ func (v *visit) listFiles() error {
 	if err != nil {
 		return err
 	}
-	all, err := v.filesOf(call.ID)
+	all, err := v.filesOf(v.ctx(), call.ID)
 	leave()
 	if err != nil {
 		return err

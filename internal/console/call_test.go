@@ -140,11 +140,11 @@ func TestAPersonCanTellWhatToChange(t *testing.T) {
 	b := open(t, shown(ends()))
 	for id, wants := range map[string][]string{
 		"timeout": {"was not done after 60 s", "the default, since skill.yaml says nothing", "used 340 ms of processor time in 60 s: nearly all the time it waited", "asking https://slow.example.org for the rates", "timeout_seconds: 120"},
-		"oom":     {"more than its 256Mi of memory", "The kernel killed a process", "The kernel itself counted that", "most that it had at once was 256 MiB", "limits: memory: 512Mi", "256 MiB of 256Mi"},
+		"oom":     {"more than its 256 MiB of memory", "The kernel killed a process", "The kernel itself counted that", "most that it had at once was 256 MiB", "limits: memory: 512Mi", "256 MiB of 256 MiB"},
 		"crash":   {"ended by signal 11", "hotcell did not send that signal", "segmentation fault", "native code"},
 		"egress":  {"The skill was refused a host on the network.", "exit code 1", "It was rates.example.net:443", `network: allow: ["rates.example.net:443"]`, `policy: network: allow: ["rates.example.net:443"]`, "line 8, in <module>", "Refused by hotcell 1 request"},
 		"schema":  {"do not fit what the skill takes", "the skill did not run", "/age: expected a number", `"path": "data.csv"`, "No cell was made"},
-		"flood":   {"wrote more text, events or result than it may", "1Mi (limits.output: set by the operator in hotcell.yaml; 32Mi was asked for and cut", "raise policy.limits.output", "policy: limits: output: 2Mi", "350 events in all; 300 before these, 0 after"},
+		"flood":   {"printed more text or sent more events than it may", "1 MiB (limits.output: set by the operator in hotcell.yaml; 32 MiB was asked for and cut", "raise policy.limits.output", "policy: limits: output: 2Mi", "350 events in all; 300 before these, 0 after"},
 		"ok":      {"12 rows were written", "Worth knowing", "cell reached its memory limit", "wanted more processor than its limit", "A & B <c>", "report.txt"},
 	} {
 		w := b.get("/console/calls/" + id)

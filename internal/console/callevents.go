@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -51,9 +52,9 @@ type eventList struct {
 
 // eachEvent calls f with at most most events of a call from a sequence number on. Events carry pieces of files, so f keeps what it
 // needs of one and no more.
-func (v *visit) eachEvent(id string, from, most int, f func(*a2e.Event)) error {
+func (v *visit) eachEvent(ctx context.Context, id string, from, most int, f func(*a2e.Event)) error {
 	for most > 0 {
-		some, err := v.calls().Events(v.ctx(), id, from)
+		some, err := v.calls().Events(ctx, id, from)
 		if err != nil || len(some) == 0 || some[len(some)-1].Seq < from {
 			return err
 		}
@@ -68,12 +69,12 @@ func (v *visit) eachEvent(id string, from, most int, f func(*a2e.Event)) error {
 }
 
 // listed makes rows of at most most events from one on. total is how many there are.
-func (v *visit) listed(call control.Call, from, most int) (*eventList, error) {
+func (v *visit) listed(ctx context.Context, call control.Call, from, most int) (*eventList, error) {
 	l := &eventList{Total: call.Events, Earlier: from, Prev: -1, Gone: from < call.Events}
 	if from > 0 {
 		l.Prev = max(0, from-eventsPage)
 	}
-	err := v.eachEvent(call.ID, from, most, func(ev *a2e.Event) { l.Rows = append(l.Rows, rowOf(ev, call.Accepted)) })
+	err := v.eachEvent(ctx, call.ID, from, most, func(ev *a2e.Event) { l.Rows = append(l.Rows, rowOf(ev, call.Accepted)) })
 	if n := len(l.Rows); n > 0 {
 		end := l.Rows[n-1].Seq + 1
 		if l.Gone, l.Total = false, max(l.Total, end); l.Total > end {

@@ -74,9 +74,9 @@ func (f *files) put(ev *a2e.Event) {
 }
 
 // filesOf lists the artifacts of a call.
-func (v *visit) filesOf(id string) (*files, error) {
+func (v *visit) filesOf(ctx context.Context, id string) (*files, error) {
 	f := &files{}
-	return f, control.Said(v.ctx(), v.calls(), id, func(ev *a2e.Event) bool { f.put(ev); return true })
+	return f, control.Said(ctx, v.calls(), id, func(ev *a2e.Event) bool { f.put(ev); return true })
 }
 
 var textNames = []string{
@@ -104,7 +104,7 @@ func (v *visit) wanted() (control.Call, *file, error) {
 	if err != nil {
 		return call, nil, err
 	}
-	all, err := v.filesOf(call.ID)
+	all, err := v.filesOf(v.ctx(), call.ID)
 	if err != nil {
 		return call, nil, err
 	}
@@ -140,21 +140,31 @@ func (v *visit) download() error {
 	if err != nil {
 		return err
 	}
-	h := v.w.Header()
-	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Content-Disposition", saved(one.Name))
-	return v.give(call, one)
+	v.asFile("application/octet-stream", one.Name)
+	v.send(call.ID, one)
+	return nil
 }
 
-// give sends the bytes of an artifact, piece by piece.
-func (v *visit) give(call control.Call, one *file) error {
+// asFile has a browser save what follows under the last element of a name, and never show it.
+func (v *visit) asFile(kind, name string) {
+	v.sealed(kind)
+	v.w.Header().Set("Content-Disposition", saved(name))
+}
+
+// sealed has a browser take what follows for what it is said to be, and run nothing of it.
+func (v *visit) sealed(kind string) {
 	h := v.w.Header()
+	h.Set("Content-Type", kind)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	h.Set("Content-Length", strconv.FormatInt(one.Bytes, 10))
+}
+
+// send sends an artifact piece by piece. Where it can't be sent whole the connection breaks, so that nobody takes it for that.
+func (v *visit) send(id string, one *file) {
+	v.w.Header().Set("Content-Length", strconv.FormatInt(one.Bytes, 10))
 	c := http.NewResponseController(v.w)
 	sent, gone := int64(0), error(nil)
-	err := v.pieces(v.ctx(), call.ID, one.Name, func(b []byte) bool {
+	err := v.pieces(v.ctx(), id, one.Name, func(b []byte) bool {
 		b = b[:min(int64(len(b)), one.Bytes-sent)]
 		sent += int64(len(b))
 		_ = c.SetWriteDeadline(time.Now().Add(pieceTimeout))
@@ -164,7 +174,6 @@ func (v *visit) give(call control.Call, one *file) error {
 	if gone != nil || err != nil || sent < one.Bytes {
 		panic(http.ErrAbortHandler) // the length tells the browser that it is not whole
 	}
-	return nil
 }
 
 // saved tells a browser to save a file, under the last element of its name.
@@ -260,6 +269,7 @@ func (v *visit) picture() error {
 	case one.Bytes > shownImage || kind == "":
 		return &trouble{status: http.StatusNotFound, title: "No image", message: "This file is no image that is shown here. It can be downloaded."}
 	}
-	v.w.Header().Set("Content-Type", kind)
-	return v.give(call, one)
+	v.sealed(kind)
+	v.send(call.ID, one)
+	return nil
 }

@@ -11,9 +11,6 @@ import (
 	"github.com/hotcell/hotcell/internal/control"
 )
 
-// callsShown is how many calls a page of the list has.
-const callsShown = 50
-
 func (c *Console) callsPages() []page {
 	return []page{
 		{pattern: "GET " + Base + "/calls", scope: auth.Calls, serve: (*visit).list},
@@ -79,9 +76,7 @@ func (v *visit) list() error {
 	}
 	view := listView{Filter: f, Admin: v.who.May(auth.Admin), Still: f.still()}
 	view.Choice = choices{Doors: doorNames, Verdicts: verdictNames, Codes: codeNames, Last: windows}
-	if view.Choice.Skills, err = v.called(v.ctx()); err != nil {
-		return err
-	}
+	view.Choice.Skills = v.called(v.ctx())
 	if view.List, err = v.table(v.ctx(), f); err != nil {
 		return err
 	}
@@ -141,18 +136,17 @@ func withQuery(path string, q url.Values) string {
 	return path + "?" + q.Encode()
 }
 
-// called are the skills that were called within the last month, the most called first.
-func (v *visit) called(ctx context.Context) ([]string, error) {
-	now := time.Now()
-	s, err := v.o.Book.Stats(ctx, v.whose(), control.StatsQuery{Since: now.Add(-30 * 24 * time.Hour), Until: now, Buckets: 1})
+// called are the skills that were called within the last month, the most called first. A form can be filled in without them.
+func (v *visit) called(ctx context.Context) (names []string) {
+	s, err := v.stats(ctx, lately(30*24*time.Hour))
 	if err != nil {
-		return nil, err
+		v.troubleOf(err)
+		return nil
 	}
-	var names []string
 	for _, k := range s.Skills {
 		names = append(names, k.Skill)
 	}
-	return names, nil
+	return names
 }
 
 // doorNames are the ways in that calls are known to take.
@@ -172,8 +166,8 @@ var shortReasons = map[string]string{
 	a2e.ReasonCancelled: "somebody cancelled it", a2e.ReasonQueueFull: "too many calls waited", a2e.ReasonQueueTimeout: "it waited too long for a cell",
 	a2e.ReasonQuota: "its principal's quota is used up", a2e.ReasonDraining: "hotcell was stopping", a2e.ReasonImageUnavailable: "its image could not be had",
 	a2e.ReasonEngineUnavailable: "the engine did not answer", a2e.ReasonStartFailed: "its cell did not start", a2e.ReasonOutputLimit: "it said more than it may",
-	a2e.ReasonUnsupported: "it needs what this host can't enforce", a2e.ReasonBlocked: "the skill is blocked", a2e.ReasonTruncated: "its answer was cut off",
-	a2e.ReasonSignal: "a signal killed it", a2e.ReasonExit: "it ended without an answer", a2e.ReasonOutputSchema: "its result breaks its own schema",
+	a2e.ReasonUnsupported: "this host can't give it what it asks for", a2e.ReasonBlocked: "the skill is blocked", a2e.ReasonTruncated: "its answer was cut off",
+	a2e.ReasonSignal: "a signal killed it", a2e.ReasonExit: "its program ended with an error", a2e.ReasonOutputSchema: "its result breaks its own schema",
 	a2e.ReasonInternal: "something failed inside hotcell", a2e.ReasonDuplicateID: "its id was in use", a2e.ReasonSupervisorRestart: "hotcell was restarted while it ran",
 	a2e.ReasonOOMPressure: "the host ran short of memory", a2e.ReasonToolUnavailable: "a tool was not there",
 }
@@ -189,6 +183,9 @@ var shortCodes = map[a2e.Code]string{
 func shortWhy(c *control.Call) string {
 	if c.State != control.Failed && c.State != control.Canceled {
 		return ""
+	}
+	if c.Code == a2e.SkillError && c.Reason == a2e.ReasonStartFailed {
+		return "its program did not start"
 	}
 	if s := shortReasons[c.Reason]; s != "" {
 		return s

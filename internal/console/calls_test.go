@@ -25,7 +25,7 @@ func TestCallsAreFiltered(t *testing.T) {
 			t.Errorf("%s: %d %s", query, w.Code, w.Body)
 			continue
 		}
-		want.Limit = callsShown
+		want.Limit = perPage
 		if diff := cmp.Diff(want, c.asked[0]); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", query, diff)
 		}
@@ -84,14 +84,14 @@ func TestCallsAreListed(t *testing.T) {
 // A list has as many calls as a page, and leads to older ones and back with the filter as it was.
 func TestCallsByPages(t *testing.T) {
 	c := newClerk()
-	for i := range callsShown + 5 {
+	for i := range perPage + 5 {
 		c.put(aCall(fmt.Sprintf("N%03d", i), "bob", control.Succeeded, ""))
 	}
 	b := open(t, c.options())
 	page := b.get("/console/calls?principal=bob&last=24h").Body.String()
 	tells(t, page, "[/console/calls?before=older&last=24h&principal=bob] Older calls", "skill-of-N054")
 	hides(t, page, "Newest calls", "skill-of-N004")
-	if n := strings.Count(page, "<td data-label=\"Verdict\""); n != callsShown {
+	if n := strings.Count(page, "<td data-label=\"Verdict\""); n != perPage {
 		t.Errorf("%d calls", n)
 	}
 	page = b.get("/console/calls?before=older&principal=bob").Body.String()
@@ -110,12 +110,12 @@ func TestCallsAreLive(t *testing.T) {
 	messages := listen(t, c.options(), "/console/live/calls?principal=bob")
 	first := await(t, messages, "table", "skill-of-Q1")
 	hides(t, first, "skill-of-R1")
-	for i := range callsShown {
+	for i := range perPage {
 		c.put(aCall(fmt.Sprintf("N%03d", i), "bob", control.Running, ""), aCall(fmt.Sprintf("O%03d", i), "alice", control.Running, ""))
 	}
 	next := await(t, messages, "table", "skill-of-N049")
 	hides(t, next, "skill-of-Q1", "skill-of-O")
-	if n := strings.Count(next, "<tr>"); n != callsShown+1 {
+	if n := strings.Count(next, "<tr>"); n != perPage+1 {
 		t.Errorf("%d rows", n)
 	}
 	for _, query := range []string{"before=older", "until=2026-01-31", "verdict=great"} {

@@ -53,6 +53,7 @@ type callView struct {
 	MayAgain bool
 	Skills   bool // there is a page of the skill for who looks, as far as that is known
 	NoAgain  string
+	Lost     []string // parts that could not be had, and why
 }
 
 // fact is a name and a value.
@@ -74,16 +75,12 @@ func (v *visit) callView(ctx context.Context, id string, from int, before *callV
 		call.Account = nil // it is the audit's
 	}
 	d := &callView{Call: call, Live: !call.State.Terminal(), Skills: v.o.Reader != nil && v.who.May(auth.SkillsRead) && call.Code != a2e.UnknownSkill}
-	if err := v.said(d, from, before); err != nil {
-		return nil, err
-	}
-	if err := v.booked(ctx, d); err != nil {
-		return nil, err
-	}
+	v.said(ctx, d, from, before)
+	v.booked(ctx, d)
 	c := &cause{call: call, ran: d.Ran, asked: d.Asked}
 	c.uses, d.Cost = d.Uses, costOf(d.Uses)
 	if call.Code == a2e.Timeout {
-		c.last = v.lastEvent(call)
+		c.last = v.lastEvent(ctx, call)
 	}
 	d.fill(c, answer)
 	d.repeatable(v.o.Handler != nil)
@@ -91,12 +88,12 @@ func (v *visit) callView(ctx context.Context, id string, from int, before *callV
 }
 
 // said looks up the events of a call, and its files where that is not too much.
-func (v *visit) said(d *callView, from int, before *callView) (err error) {
+func (v *visit) said(ctx context.Context, d *callView, from int, before *callView) {
 	call, most := d.Call, eventsPage
 	switch {
-	case before != nil && before.Live == d.Live && before.Call.Events == call.Events:
+	case before != nil && before.Live == d.Live && before.Call.Events == call.Events && len(before.Lost) == 0:
 		d.Events, d.Files = before.Events, before.Files
-		return nil
+		return
 	case d.Live:
 		from, most = max(0, call.Events-eventsLive), eventsLive
 	case from == anyPage && call.Code != "" && call.Events > 0:
@@ -104,31 +101,43 @@ func (v *visit) said(d *callView, from int, before *callView) (err error) {
 	case from == anyPage:
 		from = 0
 	}
-	if d.Events, err = v.listed(call, from, most); err != nil {
-		return err
+	var err error
+	if d.Events, err = v.listed(ctx, call, from, most); err != nil {
+		d.Events = nil
+		d.lose("its events", v.lost(err))
 	}
 	if call.Events <= fewEvents && (!d.Live || call.Events <= eventsLive) {
-		d.Files, err = v.filesOf(call.ID)
+		if d.Files, err = v.filesOf(ctx, call.ID); err != nil {
+			d.Files = nil
+			d.lose("its files", v.lost(err))
+		}
 	}
-	return err
 }
 
 // booked looks up what is kept beside a call: what it was asked, the policy that it ran under, what it used outside of its cell.
-func (v *visit) booked(ctx context.Context, d *callView) (err error) {
-	if d.Ran, err = v.o.Book.Policy(ctx, v.whose(), d.Call.ID); err != nil && !errors.Is(err, control.ErrNotFound) {
-		return err
+func (v *visit) booked(ctx context.Context, d *callView) {
+	var err error
+	if d.Ran, err = v.o.Book.Policy(ctx, v.whose(), d.Call.ID); !errors.Is(err, control.ErrNotFound) {
+		d.lose("its policy", v.lost(err))
 	}
-	if d.Asked, err = v.o.Book.Request(ctx, v.whose(), d.Call.ID); err != nil && !errors.Is(err, control.ErrNotFound) {
-		return err
+	if d.Asked, err = v.o.Book.Request(ctx, v.whose(), d.Call.ID); !errors.Is(err, control.ErrNotFound) {
+		d.lose("what it was asked", v.lost(err))
 	}
 	d.Uses, err = v.usesOf(ctx, d.Call)
-	return err
+	d.lose("what it used outside of its cell", v.lost(err))
+}
+
+// lose notes that a part is not there. why is "" where it is.
+func (d *callView) lose(part, why string) {
+	if why != "" {
+		d.Lost = append(d.Lost, part+": "+why)
+	}
 }
 
 // lastEvent is the newest event that is kept of a call; nil: there is none.
-func (v *visit) lastEvent(call control.Call) *a2e.Event {
+func (v *visit) lastEvent(ctx context.Context, call control.Call) *a2e.Event {
 	var last *a2e.Event
-	_ = v.eachEvent(call.ID, max(0, call.Events-1), 1, func(ev *a2e.Event) { last = ev }) // then it is not told
+	_ = v.eachEvent(ctx, call.ID, max(0, call.Events-1), 1, func(ev *a2e.Event) { last = ev }) // then it is not told
 	return last
 }
 
@@ -292,7 +301,7 @@ func barsOf(c *cause) (all []bar) {
 		all = append(all, bar{name, text, max(w, 6), class})
 	}
 	if b, ok := c.limit("limits.memory"); ok {
-		add("Memory, at most", u.MemoryPeakBytes, bytesOf(b.value), fmt.Sprintf("%s of %s", binary(u.MemoryPeakBytes), b.value))
+		add("Memory, at most", u.MemoryPeakBytes, bytesOf(b.value), fmt.Sprintf("%s of %s", sizeText(u.MemoryPeakBytes), b.text()))
 	}
 	if b, ok := c.limit("timeout"); ok {
 		add("Time", int64(c.took()), int64(secondsOf(b.value)), fmt.Sprintf("%s of %s", span(c.took()), span(secondsOf(b.value))))
@@ -317,7 +326,7 @@ func factsOf(c *cause) (all []fact) {
 		}
 	}
 	_, bounded := c.limit("limits.memory")
-	add("Memory, at most", binary(u.MemoryPeakBytes), u.MemoryPeakBytes > 0 && !bounded)
+	add("Memory, at most", sizeText(u.MemoryPeakBytes), u.MemoryPeakBytes > 0 && !bounded)
 	add("Processor time", msText(u.CPUMS), u.CPUMS > 0 && !bounded)
 	add("Held back by limits.cpu", msText(u.ThrottledMS), u.ThrottledMS > 0)
 	add("Processes and threads, at most", fmt.Sprint(u.PIDsPeak), u.PIDsPeak > 0 && !bounded)

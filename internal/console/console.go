@@ -58,11 +58,12 @@ type Console struct {
 	mux      *http.ServeMux
 	drawn    *drawings
 	sessions *sessions
-	key      []byte        // of the marks against forged requests
-	requests *auth.Shares  // a place for each request that is served
-	streams  *auth.Shares  // and for each live page
-	reads    *auth.Shares  // and for who reads what calls said
-	starts   *starts       // calls that pages started
+	key      []byte       // of the marks against forged requests
+	requests *auth.Shares // a place for each request that is served
+	streams  *auth.Shares // and for each live page
+	reads    *auth.Shares // and for who reads what calls said
+	starts   *starts      // calls that pages started
+	figures  *figures
 	pulls    pulls         // of images
 	exams    exams         // of this host
 	desk     chan struct{} // holds one while images are asked about or pruned
@@ -86,7 +87,7 @@ func New(o Options) (*Console, error) {
 		o: o, mux: http.NewServeMux(), drawn: drawn, sessions: newSessions(), key: make([]byte, 32),
 		requests: auth.NewShares(maxRequests, maxRequests/2), streams: auth.NewShares(maxStreams, maxStreams/2),
 		reads:  auth.NewShares(maxReads, maxReads/2),
-		starts: newStarts(), closing: make(chan struct{}),
+		starts: newStarts(), figures: newFigures(), closing: make(chan struct{}),
 		desk: make(chan struct{}, 1), verify: make(chan struct{}, 1),
 	}
 	_, _ = rand.Read(c.key) // never fails

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 
@@ -94,6 +95,6 @@ func (v *visit) owners() (all []catalog.Principal, asked catalog.Principal, err 
 			return all, p, nil
 		}
 	}
-	return all, asked, &trouble{status: 404, title: "Nobody of this number", message: "No principal that you can see has the number " +
+	return all, asked, &trouble{status: http.StatusNotFound, title: "Nobody of this number", message: "No principal that you can see has the number " +
 		strconv.FormatInt(id, 10) + ". Custom skills, in the menu, lists those whose skills you can see."}
 }

@@ -21,8 +21,8 @@ type editView struct {
 	Gone      bool     // the skill is there no more
 	LastBy    *catalog.Opened
 	Most      int // sidecar files
-	MostText  int64
-	MostAll   int64
+	MostText  int // bytes
+	MostAll   int
 	MostWords int // characters of a description
 }
 
@@ -33,8 +33,8 @@ type verdictView struct {
 	Field    string // that the message is about
 	Findings []catalog.Finding
 	Hidden   bool // it has characters that can't be seen
-	Bytes    int64
-	Most     int64
+	Bytes    int
+	Most     int
 }
 
 // editor makes the page around a form.
@@ -224,11 +224,11 @@ func (v *visit) verdict(f *draftForm, now *catalog.Opened, own catalog.Principal
 
 // measured is a verdict that tells sizes alone.
 func (f *draftForm) measured() *verdictView {
-	d := &verdictView{Bytes: int64(len(f.Body) + len(f.Name) + len(f.Description)), Most: catalog.MaxCustomBytes}
+	d := &verdictView{Bytes: len(f.Body) + len(f.Name) + len(f.Description), Most: catalog.MaxCustomBytes}
 	text := f.Name + f.Description + f.License + f.Compatibility + f.Tools + f.Metadata + f.Body
 	for _, one := range f.Files {
 		if !one.Removed {
-			d.Bytes += one.Bytes()
+			d.Bytes += len(one.Content)
 			text += one.Path + one.Content
 		}
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"html/template"
+	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -117,7 +118,7 @@ func (v *visit) restoreCustom() error {
 	}
 	name := v.r.PathValue("name")
 	if _, err = v.o.Custom.Restore(v.ctx(), v.caller(), own.ID, name, v.revision()); errors.Is(err, &catalog.Error{Code: catalog.Conflict}) {
-		return &trouble{status: 412, title: "It has changed meanwhile", message: "Somebody has saved this skill since the page was made. " +
+		return &trouble{status: http.StatusPreconditionFailed, title: "It has changed meanwhile", message: "Somebody has saved this skill since the page was made. " +
 			"Look at its changes again before you restore: the earlier state is another one by now."}
 	} else if err != nil {
 		return err
@@ -137,7 +138,7 @@ type deleteView struct {
 	Deleted *catalog.Deleted
 }
 
-func (v *visit) askDelete() error { return v.confirm("", 200) }
+func (v *visit) askDelete() error { return v.confirm("", http.StatusOK) }
 
 // confirm shows the page that asks.
 func (v *visit) confirm(fault string, status int) error {
@@ -160,7 +161,7 @@ func (v *visit) deleteCustom() error {
 	}
 	gone, err := v.o.Custom.Delete(v.ctx(), v.caller(), own.ID, v.r.PathValue("name"), v.revision())
 	if errors.Is(err, &catalog.Error{Code: catalog.Conflict}) {
-		return v.confirm("Somebody has saved this skill since the page was made, so nothing was deleted. Look at it before you delete it.", 412)
+		return v.confirm("Somebody has saved this skill since the page was made, so nothing was deleted. Look at it before you delete it.", http.StatusPreconditionFailed)
 	}
 	if err != nil {
 		return err

@@ -139,6 +139,9 @@ func (c *cause) limit(field string) (b bound, ok bool) {
 	return b, ok
 }
 
+// text is the limit for people; of an amount of bytes with a unit that people know.
+func (b bound) text() string { return sizeValue(b.value) }
+
 // decided says who set a limit.
 func (b bound) decided() string {
 	s := map[string]string{
@@ -146,7 +149,7 @@ func (b bound) decided() string {
 		"skill": "set in the skill's skill.yaml", "call": "asked for by the caller", "limits.memory": "as much as limits.memory has room for",
 	}[b.from]
 	if b.asked != "" {
-		s += fmt.Sprintf("; %s was asked for and cut", b.asked)
+		s += fmt.Sprintf("; %s was asked for and cut", sizeValue(b.asked))
 	}
 	return cmp.Or(s, "set by "+clip(b.from, 40))
 }

@@ -53,7 +53,7 @@ func signalled(c *cause) explanation {
 	}
 	e := explanation{
 		Title: fmt.Sprintf("The skill crashed: its program was ended by signal %d%s.", n, shortSignals[n]),
-		What:  []string{"hotcell did not send that signal: the crash came from within the cell, and no limit of it was the reason."},
+		What:  []string{"hotcell did not send that signal, and no limit of the cell was the reason."},
 		Change: []advice{
 			{Do: "Look for native code in the skill (a C extension, a binary) and try the same input outside of hotcell. The events below show how far it got."},
 		},
@@ -62,7 +62,11 @@ func signalled(c *cause) explanation {
 	if word := signals[n]; word != "" {
 		e.What = append(e.What, fmt.Sprintf("Signal %d means: %s.", n, word))
 	}
-	if n == 31 {
+	switch n {
+	case 9, 15:
+		e.Change = []advice{{Do: "Find what in the skill ends it: a kill, a helper that watches it, a time-out of its own. The events below show how far it got."}}
+		e.Again = "It may work another time. If it ends so with the same input every time, the skill itself does it."
+	case 31:
 		e.Change = []advice{{Do: "Let the skill do without it; there is no switch for single system calls. docs/security.md lists what cells may do."}}
 		e.Again = "It would crash in the same way again."
 	}
@@ -137,7 +141,7 @@ func pressed(c *cause) explanation {
 		Again: "It may work when less is running.",
 	}
 	if b, ok := c.limit("limits.memory"); ok && c.usage().MemoryPeakBytes > 0 {
-		e.What = append(e.What, fmt.Sprintf("It had %s of its %s.", binary(c.usage().MemoryPeakBytes), b.value))
+		e.What = append(e.What, fmt.Sprintf("It had %s of its %s.", sizeText(c.usage().MemoryPeakBytes), b.text()))
 	}
 	return e
 }

@@ -65,20 +65,6 @@ func bytesText(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// binary is an amount for people in the units of limits: "255.6 MiB".
-func binary(n int64) string {
-	f := float64(n)
-	switch {
-	case n < kib:
-		return strconv.FormatInt(n, 10) + " B"
-	case n < mib:
-		return trimmed(f/float64(kib)) + " KiB"
-	case n < gib:
-		return trimmed(f/float64(mib)) + " MiB"
-	}
-	return trimmed(f/float64(gib)) + " GiB"
-}
-
 // roomy is a round amount of at least n, at most most.
 func roomy(n, most int64) int64 {
 	for step := mib; step < most; step *= 2 {
@@ -135,7 +121,7 @@ func (b bound) raise(field, value string) []advice {
 	switch {
 	case b.from == "operator" || b.by == "operator":
 		if bytesOf(b.asked) >= bytesOf(value) && b.asked != "" {
-			operator.Do = fmt.Sprintf("The skill asks for %s already and the operator cuts it to %s: raise policy.%s.", b.asked, b.value, field)
+			operator.Do = fmt.Sprintf("The skill asks for %s already and the operator cuts it to %s: raise policy.%s.", sizeValue(b.asked), b.text(), field)
 			return []advice{operator}
 		}
 		return []advice{skill, operator}

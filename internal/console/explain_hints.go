@@ -8,6 +8,9 @@ import (
 // refusals adds what hotcell refused the skill on the way, or what it ran out of, which is often why it failed. The skill's own
 // words tell that best: hotcell's refusals are in them.
 func (c *cause) refusals(e explanation) explanation {
+	if c.told() {
+		return c.afterKill(e)
+	}
 	h := c.hint()
 	if h == nil {
 		return e
@@ -22,15 +25,24 @@ func (c *cause) refusals(e explanation) explanation {
 	return e
 }
 
-// hint finds what the skill says of a refusal, or else what hotcell knows of one.
-func (c *cause) hint() *hint {
+// said finds what the skill says of a refusal; nil: nothing.
+func (c *cause) said() *hint {
 	said := c.fail.Message + "\n" + c.text("stderr")
 	all := hints()
 	for i := range all {
-		if strings.Contains(said, all[i].has) {
+		if strings.Contains(said, all[i].has) && (all[i].fits == nil || all[i].fits(c, &all[i], said)) {
 			return c.narrowed(&all[i])
 		}
 	}
+	return nil
+}
+
+// hint finds what the skill says of a refusal, or else what hotcell knows of one.
+func (c *cause) hint() *hint {
+	if h := c.said(); h != nil {
+		return h
+	}
+	all := hints()
 	for _, u := range c.uses {
 		if u.Refused {
 			return c.refusedUse(u, all)
@@ -56,7 +68,11 @@ func (c *cause) refusedUse(u use, all []hint) *hint {
 	case "host":
 		h.change = all[0].change
 	case "tool":
-		h.change = []advice{{Do: "Name the tool in the skill; one that writes also needs writes: true.", File: "skill.yaml", Text: "tools: [NAME]\nwrites: true"}}
+		name := "NAME"
+		if plainName.MatchString(u.What) {
+			name = u.What
+		}
+		h.change = []advice{{Do: "Name the tool in the skill; one that writes also needs writes: true.", File: "skill.yaml", Text: "tools: [" + name + "]\nwrites: true"}}
 	default:
 		h.change = []advice{{Do: "See what the skill may ask of models, and who decided it.", File: "shell", Text: "hotcell policy explain SKILL"}}
 	}
@@ -98,6 +114,7 @@ type hint struct {
 	has         string // in its message or its standard error
 	title, what string
 	change      []advice
+	fits        func(c *cause, h *hint, said string) bool // holds it against what is known of the call, and says what is true of it; nil: it fits
 }
 
 func hints() []hint {
@@ -105,35 +122,29 @@ func hints() []hint {
 		{Do: "Name the host and the port in the skill.", File: "skill.yaml", Text: "network:\n  allow: [\"api.example.org:443\"]"},
 		{Do: "The operator must allow the same host: policy.network bounds all skills, and is none by default. Add it to the list.", File: "hotcell.yaml", Text: "policy:\n  network:\n    allow: [\"api.example.org:443\"]"},
 	}
-	noNetwork := "A cell has no network of its own. Hosts are reached through the proxy that the environment names (HTTPS_PROXY), and only those that the policy allows."
 	return []hint{
-		{"is not in network.allow", "was refused a host on the network", "It wanted to reach a host that it may not reach, and hotcell refused that. Put that host in the place of api.example.org below.", hosts},
+		{"is not in network.allow", "was refused a host on the network", "It wanted to reach a host that it may not reach, and hotcell refused that. Put that host in the place of api.example.org below.", hosts, nil},
 		{"leads to an address that is not public", "was refused a private address", "It wanted to reach a host whose address is private, and hotcell refused that.", []advice{
 			{Do: "Only the operator can open private addresses, by naming them.", File: "hotcell.yaml", Text: "policy:\n  network:\n    allow: [\"10.1.2.3:443\"]"},
-		}},
-		{"Network is unreachable", "wanted a network, which it does not have", noNetwork, hosts},
-		{"Temporary failure in name resolution", "wanted a network, which it does not have", noNetwork, hosts},
-		{"Name or service not known", "wanted a network, which it does not have", noNetwork, hosts},
+		}, nil},
+		{"Network is unreachable", "wanted a network, which it does not have", "", hosts, offline},
+		{"Temporary failure in name resolution", "wanted a network, which it does not have", "", hosts, offline},
+		{"Name or service not known", "wanted a network, which it does not have", "", hosts, offline},
 		{"max_turns exceeded", "asked its model more often than it may", "The number of requests to a model is bounded by max_turns in skill.yaml, and by the operator at the provider (limits.requests).", []advice{
-			{Do: "Let it ask more often.", File: "skill.yaml", Text: "max_turns: 20"},
-		}},
+			{Do: "Let it ask more often than now; a skill without code that says nothing may 10 times.", File: "skill.yaml", Text: "max_turns: 20"},
+		}, nil},
 		{"and the request may use", "used up its model tokens", "The tokens of one call are bounded at the model's provider. The message has how many were left.", []advice{
-			{Do: "Raise them.", File: "hotcell.yaml", Text: "llm:\n  providers:\n    - name: ...\n      limits:\n        tokens: 2000000"},
-		}},
+			{Do: "Raise them above what they are; 1000000 is what holds when nothing is said.", File: "hotcell.yaml", Text: "llm:\n  providers:\n    - name: ...\n      limits:\n        tokens: 2000000"},
+		}, nil},
 		{"and the request may cost", "used up what its model may cost", "The cost of one call is bounded at the model's provider. The message has what was left.", []advice{
-			{Do: "Raise it.", File: "hotcell.yaml", Text: "llm:\n  providers:\n    - name: ...\n      limits:\n        cost: 2"},
-		}},
-		{"No space left on device", "ran out of room for its files", "Its working folder /workspace, or /out, was full (limits.workspace, limits.out).", []advice{
-			{Do: "Give it more room. Files live in memory, so limits.memory has to grow as well.", File: "skill.yaml", Text: "limits:\n  memory: 512Mi\n  workspace: 128Mi\n  out: 64Mi"},
-		}},
+			{Do: "Raise it above what it is.", File: "hotcell.yaml", Text: "llm:\n  providers:\n    - name: ...\n      limits:\n        cost: 2"},
+		}, nil},
+		{"No space left on device", "ran out of room for its files", "", nil, full},
 		{"ModuleNotFoundError", "lacks a Python package", "A package that it imports is not there, and a cell can't install anything while it runs. The message names the package.", []advice{
 			{Do: "Put the package beside the script, or name an image that has it.", File: "shell, in the skill's folder", Text: "pip install --target scripts --no-compile PACKAGE"},
-		}},
-		{"Resource temporarily unavailable", "wanted more processes than it may have", "The number of processes and threads is bounded by limits.pids.", []advice{
-			{Do: "Let it have more.", File: "skill.yaml", Text: "limits:\n  pids: 128"},
-		}},
-		{"Too many open files", "wanted more open files than it may have", "The number of open files is bounded by limits.files.", []advice{
-			{Do: "Let it have more, or close files that are done with.", File: "skill.yaml", Text: "limits:\n  files: 1024"},
-		}},
+		}, nil},
+		{"Resource temporarily unavailable", "wanted more processes than it may have", "", nil, crowded},
+		{"can't start new thread", "wanted more threads than it may have", "", nil, crowded},
+		{"Too many open files", "wanted more open files than it may have", "", nil, manyFiles},
 	}
 }

@@ -20,22 +20,12 @@ func hostWhys() []why {
 		{code: c, reason: a2e.ReasonDraining, tell: draining},
 		{code: c, reason: a2e.ReasonImageUnavailable, tell: noImage},
 		{code: c, reason: a2e.ReasonImageUnavailable, has: "names no image", tell: imageUnnamed},
+		{code: c, reason: a2e.ReasonImageUnavailable, has: "not present, and the pull policy is never", tell: imageNotHere},
 		{code: c, reason: a2e.ReasonBlocked, tell: blocked},
+		{code: c, reason: a2e.ReasonBlocked, has: "skill.yaml says status: Blocked", tell: switchedOff},
+		{code: c, reason: a2e.ReasonBlocked, has: "this host has no tool ", tell: toolUnknown},
 		{code: c, reason: a2e.ReasonToolUnavailable, tell: toolGone},
 	}, unsupportedWhys()...)
-}
-
-// unsupportedWhys are those of calls whose wishes can't be met.
-func unsupportedWhys() []why {
-	c, r := a2e.RuntimeError, a2e.ReasonUnsupported
-	return []why{
-		{code: c, reason: r, tell: unsupported},
-		{code: c, reason: r, has: "there is no such variable in hotcell's environment", tell: variableMissing},
-		{code: c, reason: r, has: "may not have the secret", tell: secretRefused},
-		{code: c, reason: r, has: "secret", tell: secretMissing},
-		{code: c, reason: r, has: "provider", tell: modelMissing},
-		{code: c, reason: r, has: "reserves", tell: tooLarge},
-	}
 }
 
 func doctor(do string) advice { return advice{Do: do, File: "shell", Text: "hotcell doctor"} }
@@ -72,7 +62,7 @@ func queueFull(*cause) explanation {
 		What:  []string{"hotcell took the call and gave up at once, so that it can answer the others. The skill did not run."},
 		Change: []advice{
 			{Do: "Send fewer calls at once, or wait between them (1 s, 2 s, 4 s)."},
-			{Do: "If the host has room for more cells at once, the operator can allow them.", File: "hotcell.yaml", Text: "sandbox:\n  max_cells: 16"},
+			{Do: "If the host has room for more cells at once, the operator can raise what bounds them: their number, or the memory of all together. The Overview shows which is used up.", File: "hotcell.yaml", Text: "sandbox:\n  max_cells: 16\n  max_memory: 8Gi"},
 		},
 		Again: "Yes, in a moment.",
 	}
@@ -115,8 +105,7 @@ func noImage(*cause) explanation {
 		What:  []string{"A skill runs in a container image. It is not on this host and could not be fetched, or the operator does not allow it. The error message says which image and why. The skill did not run."},
 		Change: []advice{
 			{Do: "Check the image's name, and fetch it by hand to see what the registry says.", File: "shell", Text: "hotcell images pull IMAGE"},
-			{Do: "If the message says that the image is not allowed, the operator can allow its registry.", File: "hotcell.yaml", Text: "policy:\n  images:\n    registries: [docker.io, ghcr.io]"},
-			{Do: "If it has to be fetched first and pulls are off, switch them on.", File: "hotcell.yaml", Text: "policy:\n  images:\n    pull: missing"},
+			{Do: "If the message says that the image is not allowed, the operator can add its registry to those that are.", File: "hotcell.yaml", Text: "policy:\n  images:\n    registries: [docker.io, ghcr.io]"},
 		},
 	}
 }
@@ -137,8 +126,37 @@ func blocked(*cause) explanation {
 		Title: "The skill is blocked.",
 		What:  []string{"Something is wrong with it, or it lacks something, so that it can't be called. The error message says what. It did not run."},
 		Change: []advice{
-			{Do: "Open the skill's page: its findings name the file and the line. Or check its folder.", File: "shell", Text: "hotcell skills lint PATH"},
-			{Do: "If skill.yaml itself says status: Blocked, publish it.", File: "skill.yaml", Text: "status: Published"},
+			{Do: "Mend what the message names. The skill's page lists all findings with file and line, and so does a check of its folder.", File: "shell", Text: "hotcell skills lint PATH"},
+		},
+	}
+}
+
+func switchedOff(*cause) explanation {
+	return explanation{
+		Title:  "The skill is switched off: its skill.yaml says status: Blocked.",
+		What:   []string{"Its author, or whoever installed it, took it out of use. Nothing else is wrong with it that is known. It did not run."},
+		Change: []advice{{Do: "To have it back, publish it.", File: "skill.yaml", Text: "status: Published"}},
+	}
+}
+
+func toolUnknown(*cause) explanation {
+	return explanation{
+		Title: "The skill is blocked: it names a tool that this host does not have.",
+		What:  []string{"The error message names the tool, and those that there are. The skill did not run."},
+		Change: []advice{
+			{Do: "Name a tool that is there, or take it off the list.", File: "skill.yaml", Text: "tools: [calculator, time]"},
+			{Do: "Or the operator adds the server that has it.", File: "hotcell.yaml", Text: "tools:\n  mcp:\n    SERVER:\n      command: [...]"},
+		},
+	}
+}
+
+func imageNotHere(*cause) explanation {
+	return explanation{
+		Title: "The image that the skill runs in is not on this host.",
+		What:  []string{"hotcell fetches no images here (policy.images.pull: never), so somebody has to build, load or pull it first. The skill did not run."},
+		Change: []advice{
+			{Do: "Check the image's name (run.image in skill.yaml). If it is right, fetch it by hand.", File: "shell", Text: "hotcell images pull IMAGE"},
+			{Do: "Or let hotcell fetch what is missing.", File: "hotcell.yaml", Text: "policy:\n  images:\n    pull: missing"},
 		},
 	}
 }
@@ -149,69 +167,5 @@ func toolGone(*cause) explanation {
 		What:   []string{"The server that has the tool does not run or does not answer. The error message says which one. The skill did not run."},
 		Change: []advice{{Do: "The operator can look at the server and at its entry in the configuration.", File: "hotcell.yaml", Text: "tools:\n  mcp:\n    NAME:\n      command: [...]"}},
 		Again:  "Yes, once the tool is back.",
-	}
-}
-
-func unsupported(*cause) explanation {
-	return explanation{
-		Title: "This host can't give the skill what it asks for.",
-		What:  []string{"Rather than run it with less protection, or without what it needs, hotcell refused the call. The error message says what is missing. The skill did not run."},
-		Change: []advice{
-			doctor("An operator can see what this host and its engine can enforce."),
-			{Do: "See what a call of the skill would get, and who decided it.", File: "shell", Text: "hotcell policy explain SKILL"},
-		},
-	}
-}
-
-func secretRefused(*cause) explanation {
-	return explanation{
-		Title: "The skill asks for a secret that it may not have.",
-		What:  []string{"The operator says which skill gets which secret (policy.secrets), and this one is not among them. The error message names the secret and the entry that is missing. The skill did not run."},
-		Change: []advice{
-			{Do: "The operator can add the entry that the message names.", File: "hotcell.yaml", Text: "policy:\n  secrets: [\"SKILL:NAME\"]"},
-			{Do: "Or the skill does without: take the name out of its list.", File: "skill.yaml", Text: "secrets: []"},
-		},
-	}
-}
-
-func secretMissing(*cause) explanation {
-	return explanation{
-		Title: "A secret that the skill needs is not there.",
-		What:  []string{"The skill's skill.yaml names a secret, and this host has none of that name, or can't read it. The error message names it. The skill did not run."},
-		Change: []advice{
-			{Do: "The operator can say where the secret is: a variable of hotcell's environment, a file, or hotcell's own store.", File: "hotcell.yaml", Text: "secrets:\n  NAME: \"env:NAME\""},
-		},
-	}
-}
-
-func modelMissing(*cause) explanation {
-	return explanation{
-		Title: "The skill needs a model, and none is available to it.",
-		What:  []string{"No model provider is configured, its key is not there, or the skill may not use it. The error message says which. The skill did not run."},
-		Change: []advice{
-			{Do: "The operator can configure a provider and its key.", File: "hotcell.yaml", Text: "llm:\n  providers:\n    - name: openai\n      kind: openai\n      credential: \"env:OPENAI_API_KEY\"\n      model: gpt-4o-mini"},
-		},
-	}
-}
-
-func variableMissing(*cause) explanation {
-	return explanation{
-		Title: "A key that the skill needs is not in hotcell's environment.",
-		What:  []string{"The configuration says that a key is in a variable of the environment that hotcell was started with, and it is not there. The error message names the variable. The skill did not run."},
-		Change: []advice{
-			{Do: "The operator sets the variable where hotcell is started, and starts it anew.", File: "shell, or hotcell's unit file", Text: "VARIABLE=..."},
-			{Do: "Or keep the key in hotcell's own encrypted store, and write stored:VARIABLE in the configuration in the place of env:VARIABLE.", File: "shell", Text: "hotcell secrets set VARIABLE"},
-		},
-	}
-}
-
-func tooLarge(*cause) explanation {
-	return explanation{
-		Title: "The skill needs more memory than all cells together may have.",
-		What:  []string{"It could never run on this host as it is configured. The error message has both amounts."},
-		Change: []advice{
-			{Do: "Let the skill ask for less.", File: "skill.yaml", Text: "limits:\n  memory: 512Mi"},
-			{Do: "Or the operator lets cells have more in all.", File: "hotcell.yaml", Text: "sandbox:\n  max_memory: 8Gi"},
-		},
 	}
 }

@@ -98,7 +98,7 @@ func (c *cause) busy() []string {
 		}
 		return []string{s + "."}
 	}
-	return []string{fmt.Sprintf("It used %s of processor time in %s.", cpu, span(c.took()))}
+	return []string{fmt.Sprintf("It used %s of processor time in %s. The rest of the time it waited for something, or the host was too busy to run it.", cpu, span(c.took()))}
 }
 
 // sinceStart is when an event came, after the skill's start.
@@ -115,14 +115,14 @@ func outOfMemory(c *cause) explanation {
 	limit, peak := bytesOf(b.value), c.usage().MemoryPeakBytes
 	e := explanation{Title: "The skill used more memory than it may.", Again: "The same request with the same input will most likely end in the same way: raise the limit first."}
 	if limit > 0 {
-		e.Title = fmt.Sprintf("The skill used more than its %s of memory.", b.value)
+		e.Title = fmt.Sprintf("The skill used more than its %s of memory.", b.text())
 	}
 	e.What = []string{"The kernel killed a process of the skill when the cell reached its memory limit."}
 	if known {
-		e.What[0] += fmt.Sprintf(" The limit is %s (limits.memory: %s).", b.value, b.decided())
+		e.What[0] += fmt.Sprintf(" The limit is %s (limits.memory: %s).", b.text(), b.decided())
 	}
 	if peak > 0 {
-		e.What = append(e.What, fmt.Sprintf("The most that it had at once was %s. It was stopped there, so what it needs is more than that.", binary(peak)))
+		e.What = append(e.What, fmt.Sprintf("The most that it had at once was %s. It was stopped there, so what it needs is more than that.", sizeText(peak)))
 	}
 	e.What[0] += strings.Join(append([]string{""}, c.witness()...), " ")
 	e.What = append(e.What, "Files in /workspace and /out count as memory, too.")

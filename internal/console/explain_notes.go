@@ -88,7 +88,9 @@ func (c *cause) starved() []remark {
 	b, _ := c.limit("limits.memory")
 	own := c.fail.Code == a2e.Timeout || c.fail.Code == a2e.SkillError
 	switch {
-	case own && (c.call.Notes["oom_child"] == true || c.fail.Detail["oom_child"] == true):
+	case c.told():
+		return nil
+	case own && c.childKilled():
 		return []remark{{
 			fmt.Sprintf("One of its processes was killed because the cell reached its memory limit (limits.memory%s). That may be why it failed.", known(b.value)),
 			b.raise("limits.memory", bytesText(roomy(2*max(bytesOf(b.value), 128*mib), mostMemory))),
@@ -97,6 +99,16 @@ func (c *cause) starved() []remark {
 		return []remark{{"One of its processes was killed because the host ran out of memory. That may be why it failed.", nil}}
 	}
 	return nil
+}
+
+// childKilled reports whether a process of the skill was killed at the cell's memory limit, and the cell went on.
+func (c *cause) childKilled() bool {
+	return c.call.Notes["oom_child"] == true || c.fail.Detail["oom_child"] == true
+}
+
+// told reports whether the reason itself tells of that: where the skill names another one, that comes first.
+func (c *cause) told() bool {
+	return c.childKilled() && c.fail.Code == a2e.SkillError && (c.fail.Reason() == "" || c.fail.Reason() == a2e.ReasonExit) && c.said() == nil
 }
 
 // strained tells where it was near a limit.
@@ -119,7 +131,7 @@ func (c *cause) strained() (all []remark) {
 	oom := c.fail != nil && c.fail.Code == a2e.OutOfMemory || c.call.Notes["oom_child"] != nil
 	if n := bytesOf(memory.value); ok && n > 0 && u.MemoryPeakBytes > n/10*9 && !oom && n < mostMemory {
 		all = append(all, remark{
-			fmt.Sprintf("It came close to its memory limit: %s of %s. A slightly larger input may be too much.", binary(u.MemoryPeakBytes), memory.value),
+			fmt.Sprintf("It came close to its memory limit: %s of %s. A slightly larger input may be too much.", sizeText(u.MemoryPeakBytes), memory.text()),
 			memory.raise("limits.memory", bytesText(roomy(2*n, mostMemory))),
 		})
 	}
@@ -130,32 +142,48 @@ var (
 	plainName  = regexp.MustCompile(`^[a-z0-9]+(?:[-_][a-z0-9]+)*$`)
 	deniedHost = regexp.MustCompile(`([A-Za-z0-9.\-]{1,200}:[0-9]{1,5}) is not in network\.allow`)
 	plainHost  = regexp.MustCompile(`^[A-Za-z0-9.\-]{1,200}:[0-9]{1,5}$`)
-	lostKey    = regexp.MustCompile(`env:([A-Za-z_][A-Za-z0-9_]{0,100}): there is no such variable`)
-	wantSecret = regexp.MustCompile(`the secret ([A-Za-z0-9_.\-]{1,64})`)
 )
+
+// namesInMessages are the names that hotcell's own messages have for what stands as an example in a text.
+var namesInMessages = []struct {
+	name string
+	form *regexp.Regexp
+}{
+	{"VARIABLE", regexp.MustCompile(`env:([A-Za-z_][A-Za-z0-9_]{0,100}): there is no such variable`)},
+	{"NAME", regexp.MustCompile(`stored:([A-Za-z0-9_.\-]{1,64}):`)},
+	{"NAME", regexp.MustCompile(`the secret ([A-Za-z0-9_.\-]{1,64})`)},
+	{"ENTRY", regexp.MustCompile(`the operator can add ([A-Za-z0-9_.:@/\-]{1,300}) (?:there|to its skills there)$`)},
+	{"ADDED", regexp.MustCompile(`^there is no model provider "([a-z0-9\-]{1,64})"`)},
+	{"PROVIDER", regexp.MustCompile(`^(?:model )?provider ([a-z0-9\-]{1,64}) `)},
+	{"MODEL", regexp.MustCompile(`may not be asked for model "([A-Za-z0-9_.:/\-]{1,200})"`)},
+	{"ALLOWED", regexp.MustCompile(`llm\.providers allows ([A-Za-z0-9_.:/\-]{1,200})(?:,|$)`)},
+	{"IMAGE", regexp.MustCompile(`^image ([A-Za-z0-9_.:@/\-]{1,300}): `)},
+}
 
 // fill puts the names that are known in the places of examples: only such as can do no harm in a file or a shell.
 func (c *cause) fill(e *explanation) {
-	swap := map[string]string{}
+	names := map[string]string{}
 	if plainName.MatchString(c.call.Skill) {
-		swap["SKILL"] = c.call.Skill
+		names["SKILL"] = c.call.Skill
 	}
 	if host := c.denied(); host != "" {
-		swap["api.example.org:443"] = host
+		names["api.example.org:443"] = host
 		for i, s := range e.What {
 			e.What[i] = strings.Replace(s, "Put that host in the place of api.example.org below.", "It was "+host+".", 1)
 		}
 	}
-	if m := wantSecret.FindStringSubmatch(c.fail.Message); m != nil && c.fail.Code == a2e.RuntimeError {
-		swap["NAME"] = m[1]
-	}
-	if m := lostKey.FindStringSubmatch(c.fail.Message); m != nil {
-		swap["VARIABLE"] = m[1]
-	}
-	for i := range e.Change {
-		for from, to := range swap {
-			e.Change[i].Text = strings.ReplaceAll(e.Change[i].Text, from, to)
-			e.Change[i].Do = strings.ReplaceAll(e.Change[i].Do, ":"+from, ":"+to)
+	for _, in := range namesInMessages {
+		if m := in.form.FindStringSubmatch(c.fail.Message); m != nil && c.fail.Code == a2e.RuntimeError {
+			names[in.name] = m[1]
 		}
+	}
+	var texts, sentences []string
+	for _, from := range slices.Sorted(maps.Keys(names)) {
+		texts = append(texts, from, names[from])
+		sentences = append(sentences, ":"+from, ":"+names[from])
+	}
+	text, sentence := strings.NewReplacer(texts...), strings.NewReplacer(sentences...) // once: names may look like examples
+	for i := range e.Change {
+		e.Change[i].Text, e.Change[i].Do = text.Replace(e.Change[i].Text), sentence.Replace(e.Change[i].Do)
 	}
 }

@@ -22,7 +22,7 @@ func skillWhys() []why {
 func ownFailure(c *cause) explanation {
 	e := explanation{
 		Title: "The skill ran and reported that it failed.",
-		What:  []string{"hotcell ended nothing: the skill finished by itself, within its limits, with a result that says so. Its own message is on this page."},
+		What:  []string{"The skill finished by itself and gave a result that says so; hotcell did not end it. Its own message is below."},
 		Change: []advice{
 			{Do: "Read the skill's message and its events: they say what it could not do. Often an argument of the call is to be changed."},
 			{Do: "If the message is no help, the skill's author can make it say which argument is wrong and what it expected."},
@@ -75,9 +75,13 @@ func commandMissing(*cause) explanation {
 
 func tooMuchOutput(c *cause) explanation {
 	budget := c.text("budget")
-	field, what := "limits.output", "wrote more text, events or result than it may"
-	if budget == "out" {
-		field, what = "limits.out", "left more bytes of files (artifacts) than it may"
+	field, what := "limits.output", "printed more text or sent more events than it may"
+	less := "Or let the skill print less: a loop that prints without end is the usual reason. Large data belongs into a file in /out."
+	switch budget {
+	case "out":
+		field, what, less = "limits.out", "left more bytes of files (artifacts) than it may", "Or let the skill leave less in /out."
+	case "result":
+		what, less = "gave a larger result than it may", "Or let the skill put large data into a file in /out, and only its name into the result."
 	}
 	e := explanation{Title: "The skill " + what + ".", Again: "The same request would fill it again: raise the limit or let the skill say less."}
 	b, ok := c.limit(field)
@@ -90,7 +94,7 @@ func tooMuchOutput(c *cause) explanation {
 			most = 2024 * mib
 		}
 		n := bytesOf(b.value)
-		e.What = []string{fmt.Sprintf("It may have %s (%s: %s). When that was used up hotcell ended the cell; what had come until then is kept.", b.value, field, b.decided())}
+		e.What = []string{fmt.Sprintf("It may have %s (%s: %s). When that was used up hotcell ended the cell. What had come by then is kept.", b.text(), field, b.decided())}
 		if n < most {
 			e.Change = b.raise(field, bytesText(roomy(2*n, most)))
 		}
@@ -98,7 +102,7 @@ func tooMuchOutput(c *cause) explanation {
 			e.Change = []advice{{Do: "Files live in memory, so limits.memory has to grow with limits.out.", File: "skill.yaml", Text: "limits:\n  memory: 512Mi\n  out: " + bytesText(roomy(2*n, most))}}
 		}
 	}
-	e.Change = append(e.Change, advice{Do: "Or let the skill print less: a loop that prints without end is the usual reason. Large data belongs into a file in /out."})
+	e.Change = append(e.Change, advice{Do: less})
 	return e
 }
 

@@ -81,6 +81,9 @@ func TestEachCodeAndReasonHasAText(t *testing.T) {
 		seen[e.Title] = where
 	}
 	for _, h := range hints() {
+		if h.fits != nil && !h.fits(&cause{fail: a2e.Errorf(a2e.SkillError, "m")}, &h, "") {
+			t.Errorf("%s fits nothing", h.has)
+		}
 		if h.has == "" || h.title == "" || h.what == "" || len(h.change) == 0 {
 			t.Errorf("%+v", h)
 		}
@@ -183,5 +186,63 @@ func TestAmounts(t *testing.T) {
 	}
 	if coresOf("500m") != 500 || coresOf("2") != 2000 || coresOf("x") != 0 || secondsOf("60s") != time.Minute || secondsOf("0.5s") != 500*time.Millisecond || secondsOf("-") != 0 {
 		t.Error("amounts are not read")
+	}
+}
+
+// The messages are those of real calls.
+func TestTheReasonIsTheTrueOne(t *testing.T) {
+	refused := func(format string, args ...any) *a2e.Error {
+		return a2e.Errorf(a2e.RuntimeError, format, args...).Because(a2e.ReasonUnsupported)
+	}
+	exit := func(stderr string) *a2e.Error {
+		return a2e.Errorf(a2e.SkillError, "the skill exited with 1: m").Because(a2e.ReasonExit).With("stderr", stderr)
+	}
+	ran := func(choices ...control.Choice) *control.Ran { return usual(choices...) }
+	used := func(pids int) control.Call {
+		return control.Call{Skill: "tables", Usage: &control.Usage{PIDsPeak: pids}}
+	}
+	killed := control.Call{Skill: "tables", Notes: map[string]any{"oom_child": true}}
+	pids := control.Choice{Field: "limits.pids", Value: "256", From: "skill"}
+	for name, one := range map[string]struct {
+		c     *cause
+		title string   // has this
+		write []string // has these
+		none  string   // and not this, anywhere
+	}{
+		"a key that is not in the store": {&cause{fail: refused("model provider openai is not available: the store of secrets does not have it: hotcell's log says why")},
+			"key of the skill's model provider", []string{"shell: hotcell secrets set NAME", "name: openai credential"}, "skill.yaml names a secret"},
+		"a key that is none": {&cause{fail: refused("model provider openai is not available: stored:openai: expected a key: printable text without blanks, from 8 to 8192 bytes")},
+			"key of the skill's model provider", []string{"shell: hotcell secrets set openai"}, "secrets:"},
+		"a provider that is not there": {&cause{fail: refused("there is no model provider \"nowhere\": llm.providers of the configuration has openai, envy")},
+			"not configured", []string{"- name: nowhere"}, ""},
+		"a model that is not allowed": {&cause{fail: refused("provider openai may not be asked for model \"gpt-9\": llm.providers allows gpt-4o-mini")},
+			"model that it may not use", []string{"skill.yaml: llm: model: gpt-4o-mini", "models: [gpt-9]"}, ""},
+		"a provider that is for others": {&cause{fail: refused("model provider openai is not for skill tables: llm.providers of the configuration says which skills it is for; the operator can add custom:alice/tables to its skills there")},
+			"may not use its model provider", []string{"skills: [\"custom:alice/tables\"]"}, ""},
+		"a secret that a custom skill may not have": {&cause{call: control.Call{Skill: "tables"}, fail: refused("skill \"tables\": it may not have the secret SKILL_KEY: policy.secrets of the configuration says which skill gets which; the operator can add custom:alice/tables:SKILL_KEY there")},
+			"may not have", []string{"secrets: [\"custom:alice/tables:SKILL_KEY\"]", "SKILL_KEY: \"env:SKILL_KEY\""}, ""},
+		"a secret that can't be read": {&cause{fail: refused("skill \"tables\": it needs the secret KEY, which this host has but cannot read: hotcell's log says why")}, "can't be read", nil, ""},
+		"a skill whose name has a word of a text": {&cause{call: control.Call{Skill: "secret-provider-reserves"}, fail: refused("skill \"secret-provider-reserves\": this engine can't bound processes")},
+			"This host can't give", nil, ""},
+		"a process that was killed": {&cause{call: killed, fail: a2e.Errorf(a2e.SkillError, "helper ended with -9"), ran: ran(control.Choice{Field: "limits.memory", Value: "64Mi", From: "skill"})},
+			"ran out of memory", []string{"memory: 256Mi"}, "hotcell ended nothing"},
+		"too many processes":       {&cause{call: used(255), fail: exit("BlockingIOError: [Errno 11] Resource temporarily unavailable"), ran: ran(pids)}, "more processes", []string{"pids: 512"}, ""},
+		"a socket that waits":      {&cause{call: used(15), fail: exit("BlockingIOError: [Errno 11] Resource temporarily unavailable"), ran: ran(pids)}, "exit code", nil, "pids:"},
+		"room within the memory":   {&cause{fail: exit("OSError: [Errno 28] No space left on device: '/workspace/x'"), ran: ran(control.Choice{Field: "limits.workspace", Value: "4Mi", From: "skill"})}, "room for its files", []string{"limits: workspace: 8Mi\n"}, "out:"},
+		"room beyond the memory":   {&cause{fail: exit("No space left on device"), ran: ran(control.Choice{Field: "limits.memory", Value: "2Gi", From: "skill"}, control.Choice{Field: "limits.workspace", Value: "700Mi", From: "skill"})}, "room for its files", []string{"memory: 4Gi workspace: 1536Mi"}, ""},
+		"many files":               {&cause{fail: exit("OSError: [Errno 24] Too many open files"), ran: ran(control.Choice{Field: "limits.files", Value: "2048", From: "skill"})}, "open files", []string{"files: 4096"}, ""},
+		"no host asked for":        {&cause{fail: exit("Temporary failure in name resolution"), ran: ran()}, "wanted a network", []string{"skill.yaml: network:"}, ""},
+		"a host without the proxy": {&cause{fail: exit("Temporary failure in name resolution"), ran: ran(control.Choice{Field: "network", Value: "api.example.org:443", From: "skill"})}, "without the proxy", nil, "skill.yaml: network"},
+	} {
+		e := explain(one.c)
+		all := e.Title + "\n" + strings.Join(e.What, "\n") + "\n" + advised(e)
+		if !strings.Contains(e.Title, one.title) || one.none != "" && strings.Contains(all, one.none) {
+			t.Errorf("%s: %s", name, all)
+		}
+		for _, want := range one.write {
+			if !strings.Contains(all, want) {
+				t.Errorf("%s: %q is missing in %s", name, want, all)
+			}
+		}
 	}
 }

@@ -82,7 +82,7 @@ func (f filter) values() url.Values {
 func (f filter) query(now time.Time) control.CallQuery {
 	q := control.CallQuery{
 		Skill: f.Skill, Verdict: f.Verdict, Principal: f.Principal, Agent: f.Agent, Door: f.Door, Since: f.Since, Until: f.Until, Before: f.before,
-		Limit: callsShown,
+		Limit: perPage,
 	}
 	if f.Last != "" {
 		q.Since, q.Until = now.Add(-windowOf(f.Last).length), time.Time{}

@@ -15,24 +15,24 @@ import (
 func funcs() template.FuncMap {
 	return template.FuncMap{
 		"at": at, "bytes": sizeText, "took": tookText, "stamp": stamp, "clock": clock, "iso": iso, "verdict": verdictOf, "plain": plainText,
-		"count": countText, "json": jsonText, "short": short, "join": strings.Join, "percent": percent, "plural": plural,
+		"count": countText, "json": jsonText, "short": short, "join": strings.Join, "percent": percent[int], "plural": plural,
 
 		"fieldtext": fieldText, "fieldvalue": valueText, "party": partyText, "recent": recent, "named": named, "text": textOf,
 	}
 }
 
-// sizeText is a number of bytes for people: "3.2 MB". Units are those of SI below and IEC nowhere.
+// sizeText is a number of bytes for people, in the units in which limits are written: "3.2 MiB".
 func sizeText(n int64) string {
-	if n < 1000 {
+	if n < 1<<10 {
 		return strconv.FormatInt(n, 10) + " B"
 	}
 	f := float64(n)
-	for _, unit := range []string{"kB", "MB", "GB"} {
-		if f /= 1000; f < 999.95 {
+	for _, unit := range []string{"KiB", "MiB", "GiB"} {
+		if f /= 1 << 10; f < 1<<10-0.5 {
 			return trimmed(f) + " " + unit
 		}
 	}
-	return trimmed(f/1000) + " TB"
+	return trimmed(f/(1<<10)) + " TiB"
 }
 
 func trimmed(f float64) string {
@@ -144,7 +144,8 @@ func jsonText(v any) string {
 // short is the beginning of a digest or an id.
 func short(s string) string { return clip(strings.TrimPrefix(s, "sha256:"), 12) }
 
-func percent(part, whole int) string {
+// percent is a part of a whole.
+func percent[N int | uint64](part, whole N) string {
 	if whole == 0 {
 		return "–"
 	}

@@ -99,7 +99,7 @@ func TestImages(t *testing.T) {
 		{Ref: "gone:1", State: "missing", Pinned: time.Now()}, {Ref: strangers, ID: strangers, State: strangers, Note: strangers}, {Ref: "mine:1", State: "imported"},
 	}
 	page := pageOf(t, b.get("/console/images"), 200)
-	has(t, page, "python:3 pinned 0123456789ab 125 MB", "stale the registry has", "missing", "Ask the registries")
+	has(t, page, "python:3 pinned 0123456789ab 119 MiB", "stale the registry has", "missing", "Ask the registries")
 	if strings.Contains(d.done(), "ask") {
 		t.Error("registries were asked")
 	}
@@ -129,13 +129,13 @@ func TestPruningImages(t *testing.T) {
 	has(t, pageOf(t, b.post("/console/images/prune", "do", "look"), 200), "there is nothing to remove")
 	d.went = []control.ImageVerdict{{Ref: "old:1", ID: "sha256:aa", Bytes: 5e6, Removed: true}, {Ref: strangers, ID: "sha256:bb", Bytes: 7e6, Kept: "pinned: " + strangers}}
 	page := pageOf(t, b.post("/console/images/prune", "do", "look"), 200)
-	has(t, page, "1 image of 5 MB can go.", "Remove 1 image", "kept pinned:")
+	has(t, page, "1 image of 4.8 MiB can go.", "Remove 1 image", "kept pinned:")
 	if strings.Contains(d.done(), "dry=false") {
 		t.Fatal("looking removed")
 	}
 	d.fault = &control.Fault{Message: "one of them is busy"}
 	page = pageOf(t, b.post("/console/images/prune", "do", "remove"), 200)
-	has(t, page, "1 image is gone, of 5 MB.", "Not all of it worked. one of them is busy")
+	has(t, page, "1 image is gone, of 4.8 MiB.", "Not all of it worked. one of them is busy")
 	lacks(t, page, "Remove 1 image")
 	d.went = nil
 	has(t, pageOf(t, b.post("/console/images/prune", "do", "remove"), 409), "one of them is busy")
@@ -159,7 +159,7 @@ func TestPullingImages(t *testing.T) {
 	tell := <-d.began
 	tell(control.PullProgress{Ref: "python:3", Step: "downloading " + strangers, Done: 25e6, Total: 100e6})
 	page := pageOf(t, b.get("/console/images"), 200)
-	has(t, page, "python:3 pulling by root", "25 MB of 100 MB")
+	has(t, page, "python:3 pulling by root", "23.8 MiB of 95.4 MiB")
 	if bar := all(page, "progress", "value", "25"); len(bar) != 1 {
 		t.Errorf("no bar")
 	}

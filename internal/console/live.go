@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/hotcell/hotcell/internal/control"
 )
 
 const (
@@ -26,7 +28,8 @@ type piece struct {
 var errEnded = errors.New("nothing more will come")
 
 // live keeps parts of a page up to date until the browser leaves: next is called at once and then every so often, and what it
-// returns is sent where it differs from what was sent under the same name before. With [errEnded] the last pieces are sent.
+// returns is sent where it differs from what was sent under the same name before. With [errEnded] the last pieces are sent and the
+// page closes the stream; with another error the connection ends, and the browser makes a new one.
 func (v *visit) live(every time.Duration, next func(ctx context.Context) ([]piece, error)) error {
 	if v.r.Method == http.MethodHead {
 		v.w.Header().Set("Content-Type", eventStream)
@@ -55,7 +58,7 @@ func (v *visit) live(every time.Duration, next func(ctx context.Context) ([]piec
 			return nil //nolint:nilerr // the browser left
 		}
 		if err != nil {
-			return s.close()
+			return s.over(err)
 		}
 		select {
 		case <-v.ctx().Done():
@@ -103,6 +106,15 @@ func event(p piece) []byte {
 	}
 	b.WriteByte('\n')
 	return b.Bytes()
+}
+
+// over ends a stream. Where something failed that may work again, the browser does not see the end: it comes back by itself.
+func (s *stream) over(err error) error {
+	if errors.Is(err, errEnded) || errors.Is(err, control.ErrNotFound) {
+		return s.close()
+	}
+	s.v.troubleOf(err) // which notes what nobody expects
+	return nil
 }
 
 func (s *stream) close() error {

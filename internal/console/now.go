@@ -24,17 +24,18 @@ type nowView struct {
 	Cells, Memory   template.HTML  // meters
 	Warm            string         // the share of calls that got a waiting cell
 	Starts          string         // how many that were, of how many
+	Lost            string         // why one's own calls could not be counted
 }
 
-func (v *visit) now(ctx context.Context) (nowView, error) {
+func (v *visit) now(ctx context.Context) nowView {
 	p := v.o.Pulse.Pulse(ctx)
 	ready := p.NotReady == "" && !p.Draining
 	if !v.who.May(auth.Admin) {
 		n, err := v.own(ctx)
-		n.Ready = ready
-		return n, err
+		n.Ready, n.Lost = ready, v.lost(err)
+		return n
 	}
-	n := nowView{Running: p.Running, Queued: p.Queued, Ready: ready, All: &p, Why: p.NotReady, Doctor: v.o.Doctor != nil, Warm: percent64(p.Leases, p.Leases+p.Cold)}
+	n := nowView{Running: p.Running, Queued: p.Queued, Ready: ready, All: &p, Why: p.NotReady, Doctor: v.o.Doctor != nil, Warm: percent(p.Leases, p.Leases+p.Cold)}
 	if n.Why == "" && p.Draining {
 		n.Why = "it is stopping: calls that run may end, new ones are refused"
 	}
@@ -43,7 +44,7 @@ func (v *visit) now(ctx context.Context) (nowView, error) {
 	}
 	n.Cells = chart.Meter(fmt.Sprintf("%d of %d cells are in use", p.Running, p.MaxCells), int64(p.Running), int64(p.MaxCells))
 	n.Memory = chart.Meter(fmt.Sprintf("%s of %s are reserved", sizeText(p.Reserved), sizeText(p.Memory)), p.Reserved, p.Memory)
-	return n, nil
+	return n
 }
 
 // own counts the calls of the one who asks that have not ended.
@@ -59,14 +60,6 @@ func (v *visit) own(ctx context.Context) (n nowView, err error) {
 	}
 	n.More = page.Next != ""
 	return n, err
-}
-
-// percent64 is percent for counters, which may be larger than an int.
-func percent64(part, whole uint64) string {
-	if whole == 0 {
-		return "–"
-	}
-	return trimmed(100*float64(part)/float64(whole)) + " %"
 }
 
 // firstView says how to make a first call.

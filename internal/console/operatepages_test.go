@@ -94,7 +94,7 @@ func TestAudit(t *testing.T) {
 		t.Fatal("no older page")
 	}
 	page = pageOf(t, b.get(attr(older[0], "href")), 200)
-	has(t, page, "s-09", "s-00", "The newest")
+	has(t, page, "s-09", "s-00", "Newest rows")
 	lacks(t, page, "s-10", "Older")
 	page = pageOf(t, b.get("/console/audit?kind=image.pin&principal=alice&skill=s-07&since=2020-01-01T00:00&until=2999-01-01T00:00"), 200)
 	has(t, page, "s-07", "All rows")
@@ -108,7 +108,7 @@ func TestAudit(t *testing.T) {
 	}
 	page = pageOf(t, b.post("/console/audit/verify"), 200)
 	has(t, page, "The audit is as it was written", "All 60 rows fit together", "none was given")
-	head := said(all(page, "code", "class", "head")[0])
+	head := said(all(page, "code", "class", "chain-head")[0])
 	has(t, pageOf(t, b.post("/console/audit/verify", "head", " "+head+" "), 200), "The head that you gave is one of them")
 	wrong := strings.Replace(head, head[len(head)-4:], "0000", 1)
 	has(t, pageOf(t, b.post("/console/audit/verify", "head", wrong), 200), "The audit is not as it was written")

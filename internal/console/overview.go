@@ -64,7 +64,13 @@ type overviewView struct {
 	Toggle  string // of this page with the live parts off, or on
 	Now     nowView
 	Sums    *sumsView
-	Failed  []callRow
+	Failed  failedView
+}
+
+// failedView are the newest calls that failed.
+type failedView struct {
+	Rows []callRow
+	Lost string // why they could not be had
 }
 
 // sumsView are the numbers of a window.
@@ -75,6 +81,7 @@ type sumsView struct {
 	Verdicts, Latency template.HTML
 	Slowest, Failing  []skillRow
 	First             *firstView // there is nothing to count: nobody has called anything yet
+	Lost              string     // why there are no numbers
 }
 
 // skillRow is a skill in a ranking, and the calls that put it there.
@@ -91,16 +98,7 @@ func (v *visit) overview() error {
 	if view.Live {
 		view.Toggle += "&live=off"
 	}
-	var err error
-	if view.Now, err = v.now(v.ctx()); err != nil {
-		return err
-	}
-	if view.Sums, err = v.sums(v.ctx(), w); err != nil {
-		return err
-	}
-	if view.Failed, err = v.lastFailed(v.ctx()); err != nil {
-		return err
-	}
+	view.Now, view.Sums, view.Failed = v.now(v.ctx()), v.sums(v.ctx(), w), v.lastFailed(v.ctx())
 	return v.render("overview", "Overview", view)
 }
 
@@ -109,20 +107,10 @@ func (v *visit) overviewLive() error {
 	w := windowOf(v.query("window", 10))
 	var asked time.Time
 	return v.live(liveEvery, func(ctx context.Context) ([]piece, error) {
-		now, err := v.now(ctx)
-		if err != nil {
-			return nil, err
-		}
-		failed, err := v.lastFailed(ctx)
-		if err != nil {
-			return nil, err
-		}
-		parts := map[string]any{"now": now, "failed": failed}
+		parts := map[string]any{"now": v.now(ctx), "failed": v.lastFailed(ctx)}
 		if time.Since(asked) >= w.again {
 			asked = time.Now()
-			if parts["sums"], err = v.sums(ctx, w); err != nil {
-				return nil, err
-			}
+			parts["sums"] = v.sums(ctx, w)
 		}
 		return v.partsOf("overview", parts)
 	})
@@ -142,9 +130,17 @@ func (v *visit) partsOf(name string, parts map[string]any) ([]piece, error) {
 }
 
 // sums are the numbers of a window: of the calls that the one who asks may see.
-func (v *visit) sums(ctx context.Context, w window) (*sumsView, error) {
+func (v *visit) sums(ctx context.Context, w window) *sumsView {
+	view, err := v.counted(ctx, w)
+	if err != nil {
+		return &sumsView{Window: w, Lost: v.lost(err)}
+	}
+	return view
+}
+
+func (v *visit) counted(ctx context.Context, w window) (*sumsView, error) {
 	q := w.query(time.Now())
-	s, err := v.o.Book.Stats(ctx, v.whose(), q)
+	s, err := v.stats(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -191,10 +187,7 @@ func ranked(skills []control.SkillStat, q url.Values, rank func(control.SkillSta
 }
 
 // lastFailed are the newest calls that failed, whenever that was.
-func (v *visit) lastFailed(ctx context.Context) ([]callRow, error) {
+func (v *visit) lastFailed(ctx context.Context) failedView {
 	p, err := v.o.Book.Search(ctx, v.whose(), control.CallQuery{Verdict: control.VerdictFailed, Limit: 6})
-	if err != nil {
-		return nil, err
-	}
-	return callRows(p.Calls), nil
+	return failedView{Rows: callRows(p.Calls), Lost: v.lost(err)}
 }

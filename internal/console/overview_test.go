@@ -159,7 +159,7 @@ func TestOverviewOfAnAdmin(t *testing.T) {
 	w := open(t, c.options()).get("/console/")
 	tells(t, w.Body.String(),
 		"New calls are not taken at the moment. engine: no answer", "2 cells would not die.", "7 running, of 12 cells", "9 waiting for a cell",
-		"15 GB reserved, of 16 GB memory", "3 warm cells ready, 5 at most", "75 % of calls got a warm cell (30 of 40)",
+		"14 GiB reserved, of 14.9 GiB memory", "3 warm cells ready, 5 at most", "75 % of calls got a warm cell (30 of 40)",
 		"the-driver engine, cells in the-runtime; 3 hotcells share the journal", "12 ended within the last hour", "9 failed, 75 % of them",
 		"[/console/calls?last=1h&skill=slow] slow 1 s 1 min 0 s 10", "[/console/calls?last=1h&skill=bad&verdict=failed] bad 6 75 % 8",
 		"[/console/calls/F1] skill-of-F1 out_of_memory it used more memory than it may", "[/console/calls/F2] skill-of-F2 timeout it took longer than it may",
@@ -186,7 +186,7 @@ func TestOverviewOfOthers(t *testing.T) {
 	b.post("/console/login", "token", "tok")
 	page := b.get("/console/").Body.String()
 	tells(t, page, "1 of your calls running", "0 of your calls waiting", "An administrator can see why.", "8 ended within the last hour", "skill-of-F2")
-	hides(t, page, "engine: no answer", "the-driver", "the-runtime", "would not die", "of 12 cells", "16 GB", "warm", "journal", "skill-of-F1", "out_of_memory", "doctor")
+	hides(t, page, "engine: no answer", "the-driver", "the-runtime", "would not die", "of 12 cells", "14.9 GiB", "warm", "journal", "skill-of-F1", "out_of_memory", "doctor")
 	b.get("/console/calls?principal=bob")
 	for i, whose := range c.whose {
 		if p, only := whose.One(); !only || p != "alice" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -39,7 +40,7 @@ func (v *visit) policies() error {
 	}
 	view.Found, err = v.o.Explain.Explain(v.ctx(), view.Skill)
 	if view.Absent = errors.Is(err, control.ErrNoSkill); view.Absent {
-		return v.renderAs(404, "policies", "Policies", view)
+		return v.renderAs(http.StatusNotFound, "policies", "Policies", view)
 	}
 	if err != nil {
 		return err
@@ -80,6 +81,14 @@ func fieldText(field string) string { return fieldWords[field] }
 // amounts are values as policies write them: a number with a unit behind it, or none.
 var amounts = regexp.MustCompile(`^([0-9.]+)([KMGT]i|m|s)?$`)
 
+// sizeValue is a value with a unit of bytes, such as 256Mi, for people: 256 MiB. All others it leaves alone.
+func sizeValue(value string) string {
+	if m := amounts.FindStringSubmatch(value); m != nil && strings.HasSuffix(m[2], "i") {
+		return m[1] + " " + m[2] + "B"
+	}
+	return value
+}
+
 // valueText is a value of a field with its unit, for people.
 func valueText(field, value string) string {
 	m := amounts.FindStringSubmatch(value)
@@ -98,7 +107,7 @@ func valueText(field, value string) string {
 	case m[2] == "s":
 		return m[1] + " s"
 	case strings.HasSuffix(m[2], "i"):
-		return m[1] + " " + m[2] + "B"
+		return sizeValue(value)
 	case field == "limits.pids":
 		return m[1] + " at once"
 	case field == "limits.files":

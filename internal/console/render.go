@@ -86,7 +86,6 @@ var notices = map[string]string{
 	"image-removed": "The pin is gone. The next call pins the tag anew.",
 	"pull-started":  "The pull has begun. It goes on if you leave this page.",
 	"pull-running":  "This image is being pulled already.",
-	"pruned":        "Done. Below is what became of each image.",
 	"cancelling":    "The call is being cancelled.",
 	"again":         "The call was started again; this is the new one.",
 	"made":          "The skill is made. It can be called from now on.",

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"html/template"
+	"net/http"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/auth"
@@ -30,6 +31,8 @@ type skillView struct {
 	Versions []catalog.Installed
 	Current  string // digest of the current version
 	Policy   *control.Explained
+
+	Lost []string // parts that could not be had, and why
 
 	ShowCalls bool
 	Calls     []control.Call
@@ -67,9 +70,12 @@ func (v *visit) skill() error {
 			d.Errors++
 		}
 	}
-	for _, add := range []func(*skillView) error{v.addWays, v.addVersions, v.addPolicy, v.addCalls} {
-		if err := add(d); err != nil {
-			return err
+	for _, part := range []struct {
+		name string
+		add  func(*skillView) error
+	}{{"whether it can be called", v.addWays}, {"its versions", v.addVersions}, {"what a call gets", v.addPolicy}, {"its calls", v.addCalls}} {
+		if err := part.add(d); err != nil {
+			d.Lost = append(d.Lost, part.name+": "+v.lost(err))
 		}
 	}
 	return v.render("skill", found.Name, d)
@@ -124,12 +130,12 @@ func (v *visit) callable(name string, principal int64) (*catalog.Entry, error) {
 			continue
 		}
 		if first, err := v.o.Reader.Skill(v.ctx(), who, name, 0); principal != 0 && err == nil && first.Principal != principal {
-			return nil, &trouble{status: 409, title: "Another skill comes first", message: "A call of " + name +
+			return nil, &trouble{status: http.StatusConflict, title: "Another skill comes first", message: "A call of " + name +
 				" gets the skill of this name that is your own, or that of another group. Rename one of the two to call this one."}
 		}
 		return &all[i], nil
 	}
-	return nil, &trouble{status: 404, title: "It can't be called", message: "No skill of the name " + name +
+	return nil, &trouble{status: http.StatusNotFound, title: "It can't be called", message: "No skill of the name " + name +
 		" can be called: it may be blocked or archived (its page says why), somebody else's, or not allowed for this agent."}
 }
 
@@ -176,8 +182,7 @@ func (v *visit) addCalls(d *skillView) error {
 	if len(d.Calls) == 0 {
 		return nil
 	}
-	now := time.Now()
-	stats, err := v.o.Book.Stats(v.ctx(), v.whose(), control.StatsQuery{Since: now.Add(-numbersOver), Until: now, Buckets: 1})
+	stats, err := v.stats(v.ctx(), lately(numbersOver))
 	if err != nil {
 		return err
 	}

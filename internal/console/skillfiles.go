@@ -1,7 +1,6 @@
 package console
 
 import (
-	"mime"
 	"path"
 	"strings"
 
@@ -43,14 +42,7 @@ func (v *visit) skillFile() error {
 
 // attach gives bytes that a browser saves and never shows.
 func (v *visit) attach(name string, b []byte) error {
-	h := v.w.Header()
-	h.Set("Content-Type", "application/octet-stream")
-	h.Set("X-Content-Type-Options", "nosniff")
-	disposition := mime.FormatMediaType("attachment", map[string]string{"filename": plainText(name)})
-	if disposition == "" {
-		disposition = "attachment"
-	}
-	h.Set("Content-Disposition", disposition)
+	v.asFile("application/octet-stream", name)
 	_, _ = v.w.Write(b) // a browser that left
 	return nil
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/hotcell/hotcell/internal/catalog"
 )
 
-// skillsPerPage is how many skills one page of the catalogue has.
-const skillsPerPage = 50
-
 func (c *Console) skillPages() []page {
 	if c.o.Reader == nil {
 		return nil
@@ -62,7 +59,7 @@ func (v *visit) skills() error {
 	d.Sources, d.Statuses = distinct(d.Sources), distinct(d.Statuses)
 	all = slices.DeleteFunc(all, func(s catalog.Summary) bool { return !d.wants(&s) })
 	d.Found = len(all)
-	d.cut(all, v.pageNumber())
+	d.cut(v, all)
 	if v.htmx() {
 		return v.part("skills", "catalogue", d)
 	}
@@ -71,15 +68,6 @@ func (v *visit) skills() error {
 
 // mayWrite reports whether who asks may write custom skills at all: a person with the scope for it.
 func (v *visit) mayWrite() bool { return v.who.May(auth.SkillsWrite) && v.who.Agent == "" }
-
-// pageNumber is the page of a list that is asked for, counted from 1.
-func (v *visit) pageNumber() int {
-	n, err := strconv.Atoi(v.query("page", 9))
-	if err != nil || n < 1 {
-		return 1
-	}
-	return n
-}
 
 func distinct(all []string) []string {
 	slices.Sort(all)
@@ -101,20 +89,18 @@ func (d *skillsView) wants(s *catalog.Summary) bool {
 }
 
 // cut takes one page of what was found.
-func (d *skillsView) cut(all []catalog.Summary, number int) {
-	pages := max(1, (len(all)+skillsPerPage-1)/skillsPerPage)
-	number = min(number, pages)
-	from := (number - 1) * skillsPerPage
-	to := min(from+skillsPerPage, len(all))
-	for _, s := range all[from:to] {
+func (d *skillsView) cut(v *visit, all []catalog.Summary) {
+	rows, at := cut(v, all, "")
+	for _, s := range rows {
 		d.Rows = append(d.Rows, listedSkill{s, skillPath(s.Name, s.Principal)})
 	}
-	d.First, d.Last = from+1, to
-	if number > 1 {
-		d.Before = d.address(number - 1)
+	d.First = (at.Page-1)*perPage + 1
+	d.Last = d.First + len(rows) - 1
+	if n := at.Before(); n > 0 {
+		d.Before = d.address(n)
 	}
-	if number < pages {
-		d.After = d.address(number + 1)
+	if n := at.After(); n > 0 {
+		d.After = d.address(n)
 	}
 }
 

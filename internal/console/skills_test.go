@@ -44,7 +44,7 @@ func TestCatalogue(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	has(t, pageOf(t, s.as(t, "mia").get("/console/skills?source=custom-skills"), 200), "No skill is like that")
-	if w := newShelf(t).as(t, "read").get("/console/skills"); w.Code != 200 || !strings.Contains(w.Body.String(), "hotcell init") || strings.Contains(w.Body.String(), "-/new") {
+	if w := newShelf(t).as(t, "read").get("/console/skills"); w.Code != 200 || !strings.Contains(w.Body.String(), "hotcell skills init") || strings.Contains(w.Body.String(), "-/new") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -59,7 +59,7 @@ func TestOneSkill(t *testing.T) {
 	s.desk.stats.Skills = []control.SkillStat{{Skill: "evil", Tally: control.Tally{Calls: 5, Failed: 1, P50: time.Second, P95: 3 * time.Second}}}
 	b := s.as(t, "alice")
 	page := pageOf(t, b.get("/console/skills/evil"), 200)
-	has(t, page, "Title", "<script>alert(1)</script>", "5 calls, 1 failed (20 %)", "timeout", "50 kB", "references/a<b>.md", "Digest of the bundle", "(javascript:alert(1))")
+	has(t, page, "Title", "<script>alert(1)</script>", "5 calls, 1 failed (20 %)", "timeout", "50,000 bytes", "references/a<b>.md", "Digest of the bundle", "(javascript:alert(1))")
 	lacks(t, page, "Versions", "What a call gets", "The last 2 calls")
 	lacks(t, pageOf(t, s.as(t, "read").get("/console/skills/evil"), 200), "Calls", "Try it")
 	has(t, pageOf(t, b.get("/console/skills/EVIL"), 200), "Title")

@@ -114,6 +114,14 @@ func (v *visit) troubleOf(err error) *trouble {
 	return &trouble{status: http.StatusInternalServerError, title: "It did not work", message: "Something failed inside hotcell; its log says what."}
 }
 
+// lost says why a part of a page could not be had, for the place where it would stand; "": it could.
+func (v *visit) lost(err error) string {
+	if err == nil {
+		return ""
+	}
+	return v.troubleOf(err).message
+}
+
 func statusOf(code catalog.Code) int {
 	switch code {
 	case catalog.SkillNotFound, catalog.SkillFileNotFound, catalog.FileNotFound, catalog.AgentNotFound, catalog.ToolNotFound, catalog.ApprovalNotFound, catalog.VersionNotFound:

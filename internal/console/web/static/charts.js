@@ -65,6 +65,10 @@
   }
   document.addEventListener('htmx:sseOpen', function () { alive(true) })
   document.addEventListener('htmx:sseError', function () { alive(false) })
+  // hotcell ends a live list or overview where nobody is signed in any more: the page itself leads to the sign-in.
+  document.addEventListener('htmx:sseClose', function (e) {
+    if (e.detail.type === 'message' && e.target.classList.contains('live-area')) location.reload()
+  })
 
   // Fields of times are the reader's own; the address has UTC.
   function fieldOf(at) { return at.getFullYear() + '-' + two(at.getMonth() + 1) + '-' + two(at.getDate()) + 'T' + two(at.getHours()) + ':' + two(at.getMinutes()) + (at.getSeconds() ? ':' + two(at.getSeconds()) : '') }
