@@ -60,6 +60,7 @@ func hotcell() plan {
 			"internal/engine/js":      {"internal/engine"},
 			"sandbox/docker":          {"sandbox/cgroup"},
 			"sandbox/oci":             {"sandbox/cgroup"},
+			"sandbox/kubernetes":      {"internal/gate"},
 			"integration/bench":       {"integration/rig", "executor/embed"},
 		},
 		only: map[string][]string{
@@ -70,7 +71,7 @@ func hotcell() plan {
 			"internal/console": {"internal/a2e", "internal/control", "internal/cleanup", "internal/auth", "internal/catalog", "internal/console/chart"},
 		},
 		reach: map[string][]string{
-			"cmd/hotcell-runner": {"internal/runner", "internal/wall", "internal/cleanup"},
+			"cmd/hotcell-runner": {"internal/runner", "internal/wall", "internal/cleanup", "internal/gate", "internal/seal"},
 		},
 		dependencies: dependencies(),
 		renames: map[string]string{
@@ -100,6 +101,7 @@ func floors() map[string]int {
 		"internal/engineapi":  floorWords,
 		"internal/pattern":    floorWords,
 		"internal/durable":    floorWords,
+		"internal/seal":       floorWords,
 
 		"sandbox":                 floorContract,
 		"images":                  floorContract,
@@ -122,6 +124,8 @@ func floors() map[string]int {
 		"sandbox/sandboxtest":   floorAdapter,
 		"sandbox/warm":          floorAdapter,
 		"sandbox/oci":           floorAdapter,
+		"sandbox/kubernetes":    floorAdapter,
+		"internal/gate":         floorAdapter,
 		"images/docker":         floorAdapter,
 		"images/layout":         floorAdapter,
 		"internal/install":      floorAdapter,
@@ -216,8 +220,12 @@ func dependencies() []dependency {
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
 			"the engine client's errors are told apart where they come out of it"},
 		{"github.com/containerd/cgroups/v3", []string{"sandbox/cgroup"}, "one package makes and reads control groups, of both versions"},
-		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/cgroup", "sandbox/docker", "sandbox/fake", "sandbox/oci", "sandbox/sandboxtest", "sandbox/warm"},
+		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/cgroup", "sandbox/docker", "sandbox/fake", "sandbox/kubernetes", "sandbox/oci", "sandbox/sandboxtest", "sandbox/warm"},
 			"the contract carries a runtime spec: one package writes it, drivers read it"},
+		{"k8s.io/client-go", []string{"sandbox/kubernetes"}, "clusters are spoken to in one place"},
+		{"k8s.io/api", []string{"sandbox/kubernetes"}, "clusters are spoken to in one place"},
+		{"k8s.io/apimachinery", []string{"sandbox/kubernetes"}, "clusters are spoken to in one place"},
+		{"k8s.io/klog/v2", []string{"sandbox/kubernetes"}, "what client-go would print is dropped there"},
 		{"github.com/google/go-containerregistry", []string{"images/layout", "internal/testutil/registry"}, "one package reads images that come without an engine; one is a registry for tests"},
 		{"github.com/opencontainers/image-spec", []string{"sandbox/docker"}, "the engine client wants a platform in these words"},
 		{"github.com/moby/profiles/seccomp", []string{"policies/compile"},
