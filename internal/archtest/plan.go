@@ -253,7 +253,7 @@ func dependencies() []dependency {
 		{"modernc.org/sqlite", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/pressly/goose/v3", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/prometheus/client_golang", []string{"internal/metrics"}, "others report through small observer interfaces"},
-		{"github.com/go-logr/logr", []string{"internal/telemetry"}, "the libraries behind the exporter log through it"},
+		{"github.com/go-logr/logr", []string{"internal/telemetry", "sandbox/kubernetes"}, "the libraries behind the exporter log through it, and those behind the driver are kept quiet with it"},
 		{"go.opentelemetry.io/otel", []string{"internal/telemetry"}, "others tell of spans through a small interface"},
 		{"go.opentelemetry.io/proto/otlp", []string{"internal/testutil/collector"}, "tests are collectors"},
 		{"google.golang.org/protobuf", []string{"internal/testutil/collector"}, "tests are collectors"},

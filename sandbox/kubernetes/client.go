@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,10 +43,7 @@ const (
 )
 
 // quiet drops what client-go would print to this program's stderr: what matters of it comes back as an error.
-var quiet = sync.OnceFunc(func() {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-})
+var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
 func connect(opts Options, limit time.Duration) (*api, error) {
 	quiet()

@@ -23,7 +23,8 @@ const (
 
 // settings are what a driver adds to each of its pods.
 type settings struct {
-	image    string // of the runner
+	image    string   // of the runner
+	empty    []string // images for which that one stands in
 	arch     string
 	uid      int64 // of the cell
 	enforced bool

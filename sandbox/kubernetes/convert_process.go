@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -37,18 +38,16 @@ func (c *conversion) identity() error {
 		c.pod.Spec.RuntimeClassName = &class
 	}
 	c.cell.Image = reference(c.spec.Image)
+	if slices.Contains(c.empty, c.spec.Image.ID) {
+		c.cell.Image = c.image
+	}
 	c.pod.Spec.Hostname = c.oci.Hostname
 	c.oci.Hostname, c.oci.Version = "", ""
 	return nil
 }
 
-// reference is what a node knows an image by.
-func reference(i sandbox.Image) string {
-	if i.Ref != "" {
-		return i.Ref
-	}
-	return i.ID
-}
+// reference is what a node knows an image by: its digest where a registry has it, else its name.
+func reference(i sandbox.Image) string { return cmp.Or(i.Digest, i.Ref, i.ID) }
 
 // environment is the gate's to set: neither the image nor the cluster adds to it, and the pod does not show it.
 func (c *conversion) environment() error {

@@ -26,6 +26,8 @@ type Options struct {
 	RunnerImage string
 	// Enforced says that this cluster enforces NetworkPolicy. Nobody can ask a cluster.
 	Enforced bool
+	// Empty are the content ids of images that are empty: the runner's stands in for them, so that nodes need not have them.
+	Empty []string
 	// Accept are the controls, words of [Controls], that may be missing.
 	Accept []string
 
@@ -74,6 +76,7 @@ type Driver struct {
 	log      *slog.Logger
 	limits   Timeouts
 	image    string // of the runner
+	empty    []string
 	enforced bool
 	accept   map[string]bool
 
@@ -119,7 +122,7 @@ func New(opts Options) (*Driver, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Driver{
-		api: a, instance: opts.Instance, log: log, limits: limits, image: opts.RunnerImage, enforced: opts.Enforced,
+		api: a, instance: opts.Instance, log: log, limits: limits, image: opts.RunnerImage, empty: opts.Empty, enforced: opts.Enforced,
 		accept: make(map[string]bool), ctx: ctx, cancel: cancel,
 	}
 	for _, word := range opts.Accept {
