@@ -145,7 +145,11 @@ func (a *api) do(ctx context.Context, req *rest.Request, query url.Values, objec
 		}
 		req.SetHeader("Content-Type", "application/json").Body(body)
 	}
-	answer, err := req.Do(ctx).Raw()
+	result := req.Do(ctx)
+	if err := result.Error(); err != nil { // Raw would leave out what the server said
+		return err
+	}
+	answer, err := result.Raw()
 	if err != nil {
 		return err
 	}

@@ -135,6 +135,17 @@ func TestCluster(t *testing.T) {
 		test func(*testing.T)
 	}{
 		{"Conformance", r.conformance},
+		{"NoImage", r.noImage},
+		{"Unplaced", r.unplaced},
+		{"Quota", r.quota},
+		{"DeletedByHand", r.deletedByHand},
+		{"Evicted", r.evicted},
+		{"OwnerGone", r.ownerGone},
+		{"OtherRunner", r.otherRunner},
+		{"Secrecy", r.secrecy},
+		{"Limits", r.limits},
+		{"Trees", r.largeTrees},
+		{"Soak", r.soak},
 	} {
 		t.Run(tt.name, tt.test)
 	}

@@ -36,7 +36,7 @@ func (c *cell) await(ctx context.Context) {
 	var late <-chan time.Time
 	cut := c.cut
 	for {
-		if c.lookAround() {
+		if c.lookAround() || c.nodeSilent(ctx) {
 			return
 		}
 		select {
@@ -96,6 +96,35 @@ func (c *cell) lookAround() bool {
 			c.settle(sandbox.Exit{}, fmt.Errorf("cell %s: %w", c.name, c.d.deleted(pod)))
 		}
 		return true
+	}
+	return false
+}
+
+// nodeSilent settles the cell if its node does not answer any more: a cluster marks the pods of such a node as not ready.
+func (c *cell) nodeSilent(ctx context.Context) bool {
+	pod, _ := c.seen.look()
+	if pod == nil || !suspect(pod) {
+		return false
+	}
+	var node corev1.Node
+	if err := c.d.api.get(ctx, core+"/nodes/"+pod.Spec.NodeName, nil, &node); err != nil || ready(&node) {
+		return false
+	}
+	c.settle(sandbox.Exit{}, fmt.Errorf("cell %s: its node %s does not answer: %w", c.name, pod.Spec.NodeName, sandbox.ErrUnavailable))
+	return true
+}
+
+// suspect is a pod that runs and is not ready, though nobody has asked it whether it is.
+func suspect(pod *corev1.Pod) bool {
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.State.Running == nil {
+			return false
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionFalse && pod.Status.Phase == corev1.PodRunning
+		}
 	}
 	return false
 }
