@@ -203,6 +203,7 @@ func programs() []string {
 		"integration/faults",
 		"integration/hostile",
 		"integration/hostile/skillbomb",
+		"integration/kubernetes",
 		"integration/load",
 		"integration/rig",
 		"integration/skills/sdk",
