@@ -26,7 +26,7 @@ func main() {
 		}
 	}
 	runner.Protect()
-	os.Exit(run(os.Args[1:], os.Environ(), os.Stdin, os.Stdout))
+	os.Exit(run(os.Args[1:], os.Environ(), runner.Stdin(), os.Stdout))
 }
 
 // run is one life of the runner.
@@ -36,5 +36,5 @@ func run(argv, env []string, stdin io.Reader, stdout io.Writer) int {
 		_, _ = os.Stderr.WriteString("hotcell-runner: " + err.Error() + "\n")
 		return usage
 	}
-	return runner.Run(context.Background(), runner.Config{Args: args, Env: env, Stdin: runner.Stdin(), Stdout: stdout})
+	return runner.Run(context.Background(), runner.Config{Args: args, Env: env, Stdin: stdin, Stdout: stdout})
 }
