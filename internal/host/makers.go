@@ -138,7 +138,7 @@ func onCluster(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
 	}
 	k := cfg.Kubernetes
 	driver, err := kubernetes.New(kubernetes.Options{
-		Kubeconfig: k.Kubeconfig, Context: k.Context, Namespace: k.Namespace, RunnerImage: k.RunnerImage, Empty: empty,
+		Kubeconfig: k.Kubeconfig, Context: k.Context, Namespace: k.Namespace, RunnerImage: k.RunnerImage, Empty: empty, NeverPull: cfg.Policy.Images.Pull == images.PullNever,
 		Enforced: k.NetworkPolicy == config.NetworkPolicyEnforced, Accept: cfg.Sandbox.AcceptUnenforced, Instance: id, Log: log,
 	})
 	if err != nil {

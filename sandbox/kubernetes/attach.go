@@ -23,8 +23,14 @@ type line struct {
 	buf  []byte
 	open *seal.Opener
 	rest []byte // the beginning of a line
+	most int64  // bytes that may yet come
 	told func(kind byte, payload []byte) error
 }
+
+// maxSaid is how much a cell may say, sealed, all its streams and tunnels together: its node keeps a copy for a while.
+const maxSaid = 512 << 20
+
+var errTooMuch = fmt.Errorf("it said more than %d MiB in all", maxSaid>>20)
 
 // send writes a frame. It waits for whoever reads, and is let go when the connection ends.
 func (l *line) send(kind byte, payload []byte) error {
@@ -38,6 +44,9 @@ func (l *line) send(kind byte, payload []byte) error {
 // Write takes what comes out of the pod.
 func (l *line) Write(p []byte) (int, error) {
 	n := len(p)
+	if l.most -= int64(n); l.most < 0 {
+		return 0, errTooMuch
+	}
 	for len(p) > 0 {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
@@ -73,7 +82,7 @@ func (c *cell) attach(ctx context.Context) (*line, error) {
 	}
 	opener.Loose = true
 	r, w := io.Pipe()
-	l := &line{in: w, open: opener}
+	l := &line{in: w, open: opener, most: maxSaid}
 	l.told = func(kind byte, payload []byte) error { return c.hear(l, kind, payload) }
 	exec, err := c.d.api.attacher(c.name)
 	if err != nil {
@@ -127,6 +136,9 @@ func (s *strays) Write(p []byte) (int, error) {
 // broke is told when the connection has ended.
 func (c *cell) broke(err error) {
 	c.d.log.Debug("connection to a cell has ended", "cell", c.name, "err", err)
+	c.mu.Lock()
+	c.why = err
+	c.mu.Unlock()
 	select {
 	case c.begun <- fmt.Errorf("the connection to it broke off: %s: %w", words(err), sandbox.ErrUnavailable):
 	default:

@@ -35,6 +35,7 @@ type cell struct {
 	destroyed bool
 	stdinDone bool
 	line      *line // while attached
+	why       error // the connection ended
 
 	up      chan struct{} // the gate has answered
 	begun   chan error    // the program has started, or not

@@ -108,7 +108,7 @@ const envSoak = "HOTCELL_KUBE_SOAK"
 
 // soak: of programs that write and exit at once, many at a time, nothing is lost.
 func (r *real) soak(t *testing.T) {
-	total, workers := 20, 5
+	total, workers := 20, 6
 	if text := os.Getenv(envSoak); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {

@@ -25,6 +25,7 @@ const (
 type settings struct {
 	image    string   // of the runner
 	empty    []string // images for which that one stands in
+	never    bool     // nodes pull nothing
 	arch     string
 	uid      int64 // of the cell
 	enforced bool
@@ -109,6 +110,9 @@ func (c *conversion) place() error {
 		c.pod.Spec.NodeSelector["kubernetes.io/arch"] = c.arch
 	}
 	c.cell.ImagePullPolicy, c.init.ImagePullPolicy = corev1.PullIfNotPresent, corev1.PullIfNotPresent
+	if c.never {
+		c.cell.ImagePullPolicy, c.init.ImagePullPolicy = corev1.PullNever, corev1.PullNever
+	}
 	c.init.Image = c.image
 	return nil
 }

@@ -28,6 +28,8 @@ type Options struct {
 	Enforced bool
 	// Empty are the content ids of images that are empty: the runner's stands in for them, so that nodes need not have them.
 	Empty []string
+	// NeverPull has nodes run only images that they have.
+	NeverPull bool
 	// Accept are the controls, words of [Controls], that may be missing.
 	Accept []string
 
@@ -77,6 +79,7 @@ type Driver struct {
 	limits   Timeouts
 	image    string // of the runner
 	empty    []string
+	never    bool // nodes pull nothing
 	enforced bool
 	accept   map[string]bool
 
@@ -122,7 +125,7 @@ func New(opts Options) (*Driver, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Driver{
-		api: a, instance: opts.Instance, log: log, limits: limits, image: opts.RunnerImage, empty: opts.Empty, enforced: opts.Enforced,
+		api: a, instance: opts.Instance, log: log, limits: limits, image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
 		accept: make(map[string]bool), ctx: ctx, cancel: cancel,
 	}
 	for _, word := range opts.Accept {
