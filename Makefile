@@ -35,7 +35,7 @@ SEED       ?= 1
 RACE       ?= $(if $(shell command -v gcc),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-cgroup2 test-service lint bench fuzz soak engine image runsc prometheus browser clean
+.PHONY: help demo build test test-kube test-cgroup2 test-service lint bench fuzz soak engine image runsc prometheus browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,12 @@ build: ## build bin/hotcell with the runners and engines for amd64 and arm64 in 
 test: build image ## run every test, those on the real engine included (PKGS=./..., REQUIRE=...)
 	$(if $(RACE),,@echo 'make: no C compiler, so the race detector is off' >&2)
 	HOTCELL_REQUIRE=$(REQUIRE) go run ./integration/tally $(RACE) -p 2 -timeout 20m $(PKGS)
+
+test-kube: build ## run the driver kubernetes, and what deploy/kubernetes installs, on a real cluster (KUBE=folder with the programs up and load, or set KUBECONFIG and HOTCELL_KUBE_LOAD)
+	@set -e; if [ -n "$(KUBE)" ]; then \
+		KUBECONFIG=$$($(KUBE)/up); HOTCELL_KUBE_LOAD=$(KUBE)/load; PATH=$$(dirname $$KUBECONFIG)/bin:$$PATH; \
+		export KUBECONFIG HOTCELL_KUBE_LOAD PATH; fi; \
+	HOTCELL_REQUIRE=kubernetes,go go test -count=1 -timeout 20m ./sandbox/kubernetes ./internal/gate ./internal/seal ./integration/kubernetes
 
 test-cgroup2: image ## run the tests of containment on cgroup v2, in a virtual machine (a few minutes)
 	@scripts/test-cgroup2

@@ -93,7 +93,7 @@ func (s *Supervisor) workload(c *call, p *plan, img images.Image, runner sandbox
 	return compile.Workload{
 		CallID: c.id, Skill: p.skill.Name, Instance: s.cfg.Instance, Host: s.cfg.Host,
 		Expires: time.Now().Add(p.policy.Timeout + expiry),
-		Image:   sandbox.Image{ID: img.ID, Env: img.Env, Volumes: img.Volumes},
+		Image:   sandbox.Image{ID: img.ID, Env: img.Env, Volumes: img.Volumes, Ref: img.Ref, Digest: img.RepoDigest},
 		OS:      img.OS, Arch: img.Arch, Entrypoint: img.Entrypoint, Cmd: img.Cmd,
 		Command: p.skill.Run.Command, Frames: p.skill.Run.Frames, Prestart: p.skill.Run.Prestart,
 		Bundle: bundle(p.skill, wall.DirSkill),

@@ -180,6 +180,12 @@ func (l *Ledger) note(ctx context.Context, id string) error {
 		}
 		return ok, nil
 	})
+	l.mu.Lock()
+	if e, ok := l.owed[id]; ok { // it is used, though the file does not have it yet
+		e.Used = now
+		l.owed[id] = e
+	}
+	l.mu.Unlock()
 	if err == nil {
 		l.set(id, now)
 	}

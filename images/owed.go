@@ -83,6 +83,9 @@ func (l *Ledger) write(ctx context.Context, some map[string]Entry) error {
 			if known && old.On == e.On && old.Pulled.After(e.Pulled) || !known && len(all.Images) >= maxEntries {
 				continue // in a full ledger it is nobody's to collect
 			}
+			if known && old.On == e.On && old.Used.After(e.Used) {
+				e.Used = old.Used
+			}
 			all.Images[id], changed = e, true
 		}
 		return changed, nil

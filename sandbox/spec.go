@@ -50,6 +50,11 @@ type Image struct {
 	ID      string   // the engine's content id, "sha256:..."; for drivers without an engine a path of a layout
 	Env     []string // the image's own KEY=VALUE entries
 	Volumes []string // the image's VOLUME paths; the spec masks each with a tmpfs mount
+
+	// Ref and Digest are for drivers whose engines find images themselves, each node its own: the reference, and "repo@sha256:..."
+	// where a registry has it.
+	Ref    string `json:",omitempty"`
+	Digest string `json:",omitempty"`
 }
 
 // The names of trees that hold skills, of which there are ever new ones.

@@ -24,7 +24,7 @@ func (a *app) imagesCmd() *cobra.Command {
 			"its own images; those of cells that no engine makes (driver oci) are kept in the data folder, unpacked once.",
 	}
 	group(c)
-	c.AddCommand(a.imagesImportCmd(), a.imagesListCmd(), a.imagesPinCmd(), a.imagesPruneCmd(), a.imagesPullCmd(), a.imagesRemoveCmd(), a.imagesUnpinCmd())
+	c.AddCommand(a.imagesImportCmd(), a.imagesListCmd(), a.imagesPinCmd(), a.imagesPruneCmd(), a.imagesPullCmd(), a.imagesRemoveCmd(), a.imagesRunnerCmd(), a.imagesUnpinCmd())
 	return c
 }
 

@@ -12,28 +12,28 @@ import (
 // Config is everything that an operator can set.
 //
 // To add a field: add it here with a comment, its default to [Default], one line to the table in fields.go, its bounds
-// to validate.go, and it works in the file, the environment and `hotcell config show`. A key that a later version will
-// have is taken off the list in unknown.go then.
+// to validate.go, and it works in the file, the environment and `hotcell config show`.
 type Config struct {
 	Listen  string   // HTTP door, host:port; on loopback unless callers are known
 	Hosts   []string // what a Host header may name beside loopback and the address that was connected to
 	Socket  string   // A2E door, path of the unix socket
 	DataDir string   // what hotcell keeps
 
-	Skills  Skills
-	Sandbox Sandbox
-	Pool    Pool
-	Policy  Policy
-	Images  Images
-	Store   Store
-	Audit   Audit
-	Tools   Tools
-	A2E     A2E
-	A2A     A2A
-	LLM     LLM
-	Secrets Secrets
-	Auth    Auth
-	Quotas  Quotas
+	Skills     Skills
+	Sandbox    Sandbox
+	Kubernetes Kubernetes
+	Pool       Pool
+	Policy     Policy
+	Images     Images
+	Store      Store
+	Audit      Audit
+	Tools      Tools
+	A2E        A2E
+	A2A        A2A
+	LLM        LLM
+	Secrets    Secrets
+	Auth       Auth
+	Quotas     Quotas
 
 	Approvals Approvals
 	Admin     Admin
@@ -67,11 +67,31 @@ type Skills struct {
 
 // Sandbox says what makes cells, and how many.
 type Sandbox struct {
-	Driver    string         // auto, docker or oci
+	Driver    string         // auto, docker, oci or kubernetes
 	Runtime   string         // an OCI runtime that the engine or the host knows; "": the default
 	MaxCells  int            // cells at once; 0: from the processors
 	MaxMemory policies.Bytes // of all cells at once; 0: from the engine's memory
+
+	AcceptUnenforced []string // controls that cells may be without where the driver cannot enforce them
 }
+
+// Kubernetes is the cluster of the driver of that name.
+type Kubernetes struct {
+	Kubeconfig    string // a file; "": KUBECONFIG, ~/.kube/config or the pod's own account
+	Context       string // of the file; "": its current one
+	Namespace     string // of cells
+	RunnerImage   string // with the program that comes first in each cell; must be set for the driver
+	NetworkPolicy string // unknown, or enforced: this cluster enforces NetworkPolicy
+}
+
+// The words of kubernetes.network_policy.
+const (
+	NetworkPolicyUnknown  = "unknown"
+	NetworkPolicyEnforced = "enforced"
+)
+
+// Unenforced are the words of sandbox.accept_unenforced.
+func Unenforced() []string { return []string{"seccomp", "network", "paths", "mounts", "pids"} }
 
 // Pool says how many cells are started ahead of their calls.
 type Pool struct {
@@ -123,22 +143,23 @@ func (c *Config) OperatorPolicy() policies.Policy {
 // runtimeDir is XDG_RUNTIME_DIR, and without it the socket is in the data folder.
 func Default(root bool, home, runtimeDir string) *Config {
 	c := &Config{
-		Listen:  "127.0.0.1:8765",
-		Socket:  "/run/hotcell/hotcell.sock",
-		DataDir: "/var/lib/hotcell",
-		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
-		Sandbox: Sandbox{Driver: "auto"},
-		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
-		Policy:  Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Digests: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
-		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}, Keep: 7 * Day, Auth: Logins{}},
-		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Requests: true, Max: 10 * policies.Gi}},
-		Audit:   Audit{Keep: 400 * Day, Max: policies.Gi},
-		Tools:   Tools{MCP: map[string]MCPServer{}},
-		A2E:     A2E{Errors: "resp", EmbedEvents: true, SessionIdle: Age(10 * time.Minute)},
-		LLM:     LLM{Providers: []llm.Provider{defaultProvider()}, BaseURLs: []string{}},
-		Secrets: Secrets{},
-		Hosts:   []string{},
-		Auth:    Auth{Mode: AuthNone, OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
+		Listen:     "127.0.0.1:8765",
+		Socket:     "/run/hotcell/hotcell.sock",
+		DataDir:    "/var/lib/hotcell",
+		Skills:     Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
+		Sandbox:    Sandbox{Driver: "auto", AcceptUnenforced: []string{}},
+		Kubernetes: Kubernetes{Namespace: "hotcell", NetworkPolicy: NetworkPolicyUnknown},
+		Pool:       Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
+		Policy:     Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Digests: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
+		Images:     Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}, Keep: 7 * Day, Auth: Logins{}},
+		Store:      Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Requests: true, Max: 10 * policies.Gi}},
+		Audit:      Audit{Keep: 400 * Day, Max: policies.Gi},
+		Tools:      Tools{MCP: map[string]MCPServer{}},
+		A2E:        A2E{Errors: "resp", EmbedEvents: true, SessionIdle: Age(10 * time.Minute)},
+		LLM:        LLM{Providers: []llm.Provider{defaultProvider()}, BaseURLs: []string{}},
+		Secrets:    Secrets{},
+		Hosts:      []string{},
+		Auth:       Auth{Mode: AuthNone, OIDC: OIDC{Principal: "sub", Groups: "groups", Admins: []string{}}},
 
 		Approvals: Approvals{Expire: Day},
 		Readiness: Readiness{Canary: Age(30 * time.Second)},

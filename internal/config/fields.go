@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,7 +23,10 @@ type field struct {
 }
 
 // fields returns the table of all fields, in the order in which they are shown.
-func fields() []field {
+func fields() []field { return slices.Concat(cellFields(), otherFields()) }
+
+// cellFields are those of cells: what makes them, what they may use, and their images.
+func cellFields() []field {
 	return []field{
 		{"listen", func(c *Config) any { return &c.Listen }},
 		{"hosts", func(c *Config) any { return &c.Hosts }},
@@ -35,6 +39,12 @@ func fields() []field {
 		{"sandbox.runtime", func(c *Config) any { return &c.Sandbox.Runtime }},
 		{"sandbox.max_cells", func(c *Config) any { return &c.Sandbox.MaxCells }},
 		{"sandbox.max_memory", func(c *Config) any { return &c.Sandbox.MaxMemory }},
+		{"sandbox.accept_unenforced", func(c *Config) any { return &c.Sandbox.AcceptUnenforced }},
+		{"kubernetes.kubeconfig", func(c *Config) any { return &c.Kubernetes.Kubeconfig }},
+		{"kubernetes.context", func(c *Config) any { return &c.Kubernetes.Context }},
+		{"kubernetes.namespace", func(c *Config) any { return &c.Kubernetes.Namespace }},
+		{"kubernetes.runner_image", func(c *Config) any { return &c.Kubernetes.RunnerImage }},
+		{"kubernetes.network_policy", func(c *Config) any { return &c.Kubernetes.NetworkPolicy }},
 		{"pool.max", func(c *Config) any { return &c.Pool.Max }},
 		{"pool.idle", func(c *Config) any { return &c.Pool.Idle }},
 		{"pool.max_age", func(c *Config) any { return &c.Pool.MaxAge }},
@@ -58,6 +68,12 @@ func fields() []field {
 		{"images.keep", func(c *Config) any { return &c.Images.Keep }},
 		{"images.prune", func(c *Config) any { return &c.Images.Prune }},
 		{"images.auth", func(c *Config) any { return &c.Images.Auth }},
+	}
+}
+
+// otherFields are those of all that is around cells.
+func otherFields() []field {
+	return []field{
 		{"store.url", func(c *Config) any { return &c.Store.URL }},
 		{"store.sync", func(c *Config) any { return &c.Store.Sync }},
 		{"store.keep.calls", func(c *Config) any { return &c.Store.Keep.Calls }},

@@ -52,15 +52,16 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 	}
 	want := &Config{
 		Listen: "127.0.0.1:8765", Socket: "/run/hotcell/hotcell.sock", DataDir: "/var/lib/hotcell",
-		Skills:  Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
-		Sandbox: Sandbox{Driver: "auto"},
-		Pool:    Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
-		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Digests: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
-		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}, Keep: 7 * Day, Auth: Logins{}},
-		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Requests: true, Max: 10 << 30}},
-		Audit:   Audit{Keep: 400 * Day, Max: 1 << 30},
-		Tools:   Tools{MCP: map[string]MCPServer{}},
-		A2E:     A2E{Errors: "resp", EmbedEvents: true, SessionIdle: Age(10 * time.Minute)},
+		Skills:     Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
+		Sandbox:    Sandbox{Driver: "auto", AcceptUnenforced: []string{}},
+		Kubernetes: Kubernetes{Namespace: "hotcell", NetworkPolicy: "unknown"},
+		Pool:       Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
+		Policy:     Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Digests: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
+		Images:     Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}, Keep: 7 * Day, Auth: Logins{}},
+		Store:      Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Requests: true, Max: 10 << 30}},
+		Audit:      Audit{Keep: 400 * Day, Max: 1 << 30},
+		Tools:      Tools{MCP: map[string]MCPServer{}},
+		A2E:        A2E{Errors: "resp", EmbedEvents: true, SessionIdle: Age(10 * time.Minute)},
 		LLM: LLM{Providers: []llm.Provider{{
 			Name: "openai", Kind: "openai", BaseURL: "https://api.openai.com/v1", Credential: "env:OPENAI_API_KEY",
 			Models: []string{"*"}, Model: "gpt-4o-mini", Skills: []string{"*", "custom:*"},
@@ -130,7 +131,8 @@ skills:
   dirs: [a, "~/b"]
   bundled: false
   plugins: {extra: ~/extra, more: more/skills}
-sandbox: {driver: docker, runtime: runsc, max_cells: 12, max_memory: 4Gi}
+sandbox: {driver: docker, runtime: runsc, max_cells: 12, max_memory: 4Gi, accept_unenforced: [seccomp, paths]}
+kubernetes: {kubeconfig: /etc/kube, context: prod, namespace: cells, runner_image: "r.example/runner:1", network_policy: enforced}
 pool: {max: 3, idle: 90s, max_age: 1h}
 policy:
   limits:
@@ -204,9 +206,10 @@ func TestEveryKeyOfAFile(t *testing.T) {
 	}
 	want := &Config{
 		Listen: "[::1]:0", Hosts: []string{"cells.example.org"}, Socket: "/tmp/s", DataDir: "/srv/hotcell",
-		Skills:  Skills{Dirs: []string{"a", "/root/b"}, Plugins: map[string]string{"extra": "/root/extra", "more": "more/skills"}},
-		Sandbox: Sandbox{Driver: "docker", Runtime: "runsc", MaxCells: 12, MaxMemory: 4 << 30},
-		Pool:    Pool{Max: 3, Idle: Age(90 * time.Second), MaxAge: Age(time.Hour)},
+		Skills:     Skills{Dirs: []string{"a", "/root/b"}, Plugins: map[string]string{"extra": "/root/extra", "more": "more/skills"}},
+		Sandbox:    Sandbox{Driver: "docker", Runtime: "runsc", MaxCells: 12, MaxMemory: 4 << 30, AcceptUnenforced: []string{"seccomp", "paths"}},
+		Kubernetes: Kubernetes{Kubeconfig: "/etc/kube", Context: "prod", Namespace: "cells", RunnerImage: "r.example/runner:1", NetworkPolicy: "enforced"},
+		Pool:       Pool{Max: 3, Idle: Age(90 * time.Second), MaxAge: Age(time.Hour)},
 		Policy: Policy{
 			Limits: policies.Limits{
 				Memory: 512 << 20, CPU: 1500, PIDs: 32, Files: 99, Workspace: 1 << 20, Out: 16 << 20, Output: 1 << 20,
@@ -317,7 +320,7 @@ func TestPrecedence(t *testing.T) {
 	}
 	values := []any{c.Sandbox, c.Skills, c.Images.Defaults, c.Policy.Limits.CPU}
 	wantValues := []any{
-		Sandbox{Driver: "docker", Runtime: "env", MaxCells: 1, MaxMemory: 1 << 20}, Skills{Dirs: []string{"x", "y"}, Plugins: map[string]string{}},
+		Sandbox{Driver: "docker", Runtime: "env", MaxCells: 1, MaxMemory: 1 << 20, AcceptUnenforced: []string{}}, Skills{Dirs: []string{"x", "y"}, Plugins: map[string]string{}},
 		map[string]string{"python": "env/python", "sh": "file/sh"}, policies.MilliCPU(500),
 	}
 	if diff := cmp.Diff(wantValues, values); diff != "" {
@@ -416,8 +419,8 @@ func TestEnvironmentAndFlagErrors(t *testing.T) {
 	}{
 		"misspelt variable": {map[string]string{"HOTCELL__SANDBOX__DRVIER": "docker"}, nil,
 			"HOTCELL__SANDBOX__DRVIER: sandbox.drvier: unknown key, did you mean driver?"},
-		"later key": {map[string]string{"HOTCELL__SANDBOX__ACCEPT_UNENFORCED": "x"}, nil,
-			"HOTCELL__SANDBOX__ACCEPT_UNENFORCED: sandbox.accept_unenforced: not available in this version"},
+		"unknown control": {map[string]string{"HOTCELL__SANDBOX__ACCEPT_UNENFORCED": "seccomp,x"}, nil,
+			`HOTCELL__SANDBOX__ACCEPT_UNENFORCED: sandbox.accept_unenforced: expected some of seccomp, network, paths, mounts, pids, not "x"`},
 		"a section": {map[string]string{"HOTCELL__SANDBOX": "x"}, nil,
 			"HOTCELL__SANDBOX: sandbox: set the keys below it one by one"},
 		"a mapping": {map[string]string{"HOTCELL__IMAGES__DEFAULTS": "x"}, nil,
@@ -438,9 +441,7 @@ func TestEnvironmentAndFlagErrors(t *testing.T) {
 		"empty entry": {map[string]string{"HOTCELL__SKILLS__DIRS": "a,,b"}, nil,
 			"HOTCELL__SKILLS__DIRS: skills.dirs: an entry is empty"},
 		"flag": {nil, map[string]any{"sandbox.driver": "dokcer"},
-			`flag: sandbox.driver: expected auto, docker or oci, not "dokcer"`},
-		"planned word": {nil, map[string]any{"sandbox.driver": "kubernetes"},
-			`flag: sandbox.driver: "kubernetes" is not available in this version, expected auto, docker or oci`},
+			`flag: sandbox.driver: expected auto, docker, oci or kubernetes, not "dokcer"`},
 		"list for one value": {nil, map[string]any{"listen": []string{"a"}}, "flag: listen: expected a single value"},
 		"unknown override":   {nil, map[string]any{"nope.x": "a"}, "flag: nope.x: unknown key"},
 		"unknown kind": {map[string]string{"HOTCELL__IMAGES__DEFAULTS__RUBY": "x"}, nil,

@@ -7,13 +7,6 @@ import (
 	"github.com/hotcell/hotcell/internal/llm"
 )
 
-// later are the keys that the design has and this version does not.
-func later() []string {
-	return []string{
-		"sandbox.accept_unenforced",
-	}
-}
-
 // kind is what a key names.
 type kind int
 
@@ -93,11 +86,6 @@ func (s schema) inFileOnly(key string) bool {
 
 // why says what is wrong with an unknown key, and what to write instead.
 func (s schema) why(key string) string {
-	for _, l := range later() {
-		if key == l || strings.HasPrefix(key, l+".") {
-			return "not available in this version"
-		}
-	}
 	parent, name := "", key
 	if i := strings.LastIndexByte(key, '.'); i >= 0 {
 		parent, name = key[:i], key[i+1:]

@@ -30,10 +30,11 @@ func (c *Config) faults() []*FieldError {
 	v.add("data_dir", checkFolder(c.DataDir))
 	v.add("skills.dirs", checkList(c.Skills.Dirs))
 	c.pluginFaults(&v)
-	v.add("sandbox.driver", oneOf(c.Sandbox.Driver, []string{"auto", "docker", "oci"}, "kubernetes"))
+	v.add("sandbox.driver", oneOf(c.Sandbox.Driver, []string{"auto", "docker", "oci", "kubernetes"}))
 	v.add("sandbox.runtime", checkRuntime(c.Sandbox.Runtime))
 	v.add("sandbox.max_cells", between(c.Sandbox.MaxCells, 0, maxCells))
 	v.add("sandbox.max_memory", positive(int64(c.Sandbox.MaxMemory)))
+	c.clusterFaults(&v)
 	c.poolFaults(&v)
 	c.limitFaults(&v)
 	c.networkFaults(&v)
@@ -149,7 +150,7 @@ func positive(n int64) string {
 }
 
 // oneOf checks a word against those that work; planned are those that a later version will take.
-func oneOf(s string, words []string, planned ...string) string {
+func oneOf(s string, words []string) string {
 	if slices.Contains(words, s) {
 		return ""
 	}
@@ -160,9 +161,6 @@ func oneOf(s string, words []string, planned ...string) string {
 			sep = " or "
 		}
 		expected += sep + w
-	}
-	if slices.Contains(planned, s) {
-		return fmt.Sprintf("%q is not available in this version, expected %s", s, expected)
 	}
 	return fmt.Sprintf("expected %s, not %q", expected, s)
 }

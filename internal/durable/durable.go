@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Rename is [os.Rename] that returns once the new name is on the disk. Where that can't be made sure of, the error says so, though
@@ -31,11 +32,16 @@ func Remove(name string) error {
 	return Folder(filepath.Dir(name))
 }
 
-// Folder has the names in a folder written to the disk.
+// Folder has the names in a folder written to the disk. Some file systems, such as those of a network or in user space, write no
+// folder at anybody's wish: there it does nothing, since no other try and no other program could do more.
 func Folder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -33,5 +34,21 @@ func TestNames(t *testing.T) {
 	}
 	if text, err := os.ReadFile(c); err != nil || string(text) != "x" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// A file system that can't write folders at once, as that of processes can't, is no reason to refuse work.
+func TestFolderThatCannot(t *testing.T) {
+	const dir = "/proc/self"
+	f, err := os.Open(dir)
+	if err != nil {
+		t.Skip("there is no such file system here")
+	}
+	defer f.Close()
+	if err := f.Sync(); !errors.Is(err, syscall.EINVAL) {
+		t.Skipf("it can: %v", err)
+	}
+	if err := Folder(dir); err != nil {
+		t.Error(err)
 	}
 }

@@ -10,11 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/images/layout"
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/engineapi"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/docker"
+	"github.com/hotcell/hotcell/sandbox/kubernetes"
 	"github.com/hotcell/hotcell/sandbox/oci"
 )
 
@@ -22,6 +24,8 @@ import (
 const (
 	DriverAuto = "auto"
 	DriverOCI  = "oci"
+
+	DriverKubernetes = "kubernetes"
 )
 
 // ociRunDir is where all supervisors of this host keep the cells of the driver oci.
@@ -39,8 +43,11 @@ type Maker struct {
 
 // Makers opens the driver that the configuration names. The observer is told of what the engine is asked; it may be nil.
 func Makers(ctx context.Context, cfg *config.Config, id string, log *slog.Logger, watch engineapi.Observer) (Maker, error) {
-	if cfg.Sandbox.Driver == DriverOCI {
+	switch cfg.Sandbox.Driver {
+	case DriverOCI:
 		return WithoutEngine(cfg, id, log, watch)
+	case DriverKubernetes:
+		return onCluster(cfg, id, log)
 	}
 	m, err := withEngine(cfg, id, log, watch)
 	if err != nil || cfg.Sandbox.Driver != DriverAuto {
@@ -115,6 +122,27 @@ func WithoutEngine(cfg *config.Config, id string, log *slog.Logger, watch engine
 	})
 	if err != nil {
 		return Maker{}, err
+	}
+	return Maker{driver, kept, kept.Close}, nil
+}
+
+// onCluster opens the driver kubernetes. What images are is known from registries and the data folder; nodes have their own.
+func onCluster(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
+	kept, _, err := OwnImages(cfg, log)
+	if err != nil {
+		return Maker{}, err
+	}
+	var empty []string
+	for _, arch := range Architectures() {
+		empty = append(empty, images.BuiltinID(arch))
+	}
+	k := cfg.Kubernetes
+	driver, err := kubernetes.New(kubernetes.Options{
+		Kubeconfig: k.Kubeconfig, Context: k.Context, Namespace: k.Namespace, RunnerImage: k.RunnerImage, Empty: empty, NeverPull: cfg.Policy.Images.Pull == images.PullNever,
+		Enforced: k.NetworkPolicy == config.NetworkPolicyEnforced, Accept: cfg.Sandbox.AcceptUnenforced, Instance: id, Log: log,
+	})
+	if err != nil {
+		return Maker{}, errors.Join(&ConfigError{err}, kept.Close())
 	}
 	return Maker{driver, kept, kept.Close}, nil
 }

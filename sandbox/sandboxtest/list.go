@@ -118,16 +118,26 @@ func (s *suite) isolation() {
 		"socket AF_ALG", "socket AF_VSOCK", "io_uring_setup", "unshare user", "ptrace", "bpf", "mount", "write root",
 		"read kcore", "read keys", "write sysrq", "dial outside",
 	} {
-		s.equal(key, got[key], "refused")
+		s.row(key, got[key], "refused")
 	}
-	s.equal("write scratch", got["write scratch"], "done")
-	s.equal("fill scratch", got["fill scratch"], "done")
-	s.equal("interfaces", got["interfaces"], "lo")
-	s.equal("uid", got["uid"], "65601 gid: 65601 groups: [65601]")
-	s.equal("hostname", got["hostname"], "cell")
+	s.row("write scratch", got["write scratch"], "done")
+	s.row("fill scratch", got["fill scratch"], "done")
+	s.row("interfaces", got["interfaces"], "lo")
+	s.row("uid", got["uid"], "65601 gid: 65601 groups: [65601]")
+	s.row("hostname", got["hostname"], "cell")
 	zero := "0000000000000000"
 	status := fmt.Sprintf("CapInh=%[1]s CapPrm=%[1]s CapEff=%[1]s CapBnd=%[1]s CapAmb=%[1]s NoNewPrivs=1 Seccomp=2", zero)
-	s.equal("status", got["status"], status)
+	s.row("status", got["status"], status)
+}
+
+// row is one fact of [suite.isolation].
+func (s *suite) row(key, got, want string) {
+	s.Helper()
+	if why, ok := s.o.Differs[key]; ok && got != want {
+		s.Logf("%s: %s, since %s", key, got, why)
+		return
+	}
+	s.equal(key, got, want)
 }
 
 func (s *suite) outOfMemory() {

@@ -29,6 +29,9 @@ type Options struct {
 	Has func(feature string) bool
 	// Cut makes a driver whose next cell's stdout breaks off within the output of "flood 1048576". Nil skips that test.
 	Cut func(t *testing.T) sandbox.Driver
+	// Differs names the rows of the test Isolation in which a driver's cells differ, with the reason: what its Create refuses
+	// unless the operator accepts it. Such a row is told of, and is no failure.
+	Differs map[string]string
 	// Within bounds each test; 60 s if zero.
 	Within time.Duration
 }

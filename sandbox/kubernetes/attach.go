@@ -1,0 +1,194 @@
+package kubernetes
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/client-go/tools/remotecommand"
+
+	"github.com/hotcell/hotcell/internal/seal"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// line is a connection to a gate: frames go in, sealed lines come out.
+type line struct {
+	mu   sync.Mutex
+	in   *io.PipeWriter
+	buf  []byte
+	open *seal.Opener
+	rest []byte // the beginning of a line
+	most int64  // bytes that may yet come
+	told func(kind byte, payload []byte) error
+}
+
+// maxSaid is how much a cell may say, sealed, all its streams and tunnels together: its node keeps a copy for a while.
+const maxSaid = 512 << 20
+
+var errTooMuch = fmt.Errorf("it said more than %d MiB in all", maxSaid>>20)
+
+// send writes a frame. It waits for whoever reads, and is let go when the connection ends.
+func (l *line) send(kind byte, payload []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buf = seal.AppendFrame(l.buf[:0], kind, payload)
+	_, err := l.in.Write(l.buf)
+	return err
+}
+
+// Write takes what comes out of the pod.
+func (l *line) Write(p []byte) (int, error) {
+	n := len(p)
+	if l.most -= int64(n); l.most < 0 {
+		return 0, errTooMuch
+	}
+	for len(p) > 0 {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			if len(l.rest)+len(p) > seal.MaxLine+16 {
+				return 0, errors.New("a line that is not sealed: it is too long")
+			}
+			l.rest = append(l.rest, p...)
+			break
+		}
+		whole := p[:i]
+		if len(l.rest) > 0 {
+			l.rest = append(l.rest, whole...)
+			whole = l.rest
+		}
+		p = p[i+1:]
+		kind, payload, err := l.open.Open(whole)
+		l.rest = l.rest[:0]
+		if err != nil {
+			return 0, err
+		}
+		if err := l.told(kind, payload); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// attach opens the connection, and runs it until ctx ends or it breaks off.
+func (c *cell) attach(ctx context.Context) (*line, error) {
+	opener, err := seal.NewOpener(c.hello.Key)
+	if err != nil {
+		return nil, err
+	}
+	opener.Loose = true
+	r, w := io.Pipe()
+	l := &line{in: w, open: opener, most: maxSaid}
+	l.told = func(kind byte, payload []byte) error { return c.hear(l, kind, payload) }
+	exec, err := c.d.api.attacher(c.name)
+	if err != nil {
+		return nil, err
+	}
+	c.work.Go(func() {
+		err := exec.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: r, Stdout: l, Stderr: c.strays()})
+		if err == nil {
+			err = io.EOF
+		}
+		_ = w.Close() // whoever writes is let go, and whoever reads for the connection ends
+		c.broke(err)
+	})
+	return l, nil
+}
+
+// attacher is a connection over WebSocket, or SPDY where a proxy on the way does not know the first.
+func (a *api) attacher(pod string) (remotecommand.Executor, error) {
+	url := a.client.Post().AbsPath(a.in(core, "pods", pod, "attach")).
+		Param("container", cellContainer).Param("stdin", "true").Param("stdout", "true").Param("stderr", "true").URL()
+	spdy, err := remotecommand.NewSPDYExecutor(a.config, "POST", url)
+	if err != nil {
+		return nil, err
+	}
+	ws, err := remotecommand.NewWebSocketExecutor(a.config, "GET", url.String())
+	if err != nil {
+		return nil, err
+	}
+	return remotecommand.NewFallbackExecutor(ws, spdy, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})
+}
+
+// strays logs what the gate writes to its own stderr: a crash of it. A cell's own stderr does not come this way.
+func (c *cell) strays() io.Writer { return &strays{c: c} }
+
+type strays struct {
+	c *cell
+	n int
+}
+
+func (s *strays) Write(p []byte) (int, error) {
+	const most = 4 << 10
+	if s.n < most {
+		s.c.d.log.Debug("a cell's first program wrote to its own stderr", "cell", s.c.name, "text", oneLine(string(p[:min(len(p), most)])))
+	}
+	s.n += len(p)
+	return len(p), nil
+}
+
+// broke is told when the connection has ended.
+func (c *cell) broke(err error) {
+	c.d.log.Debug("connection to a cell has ended", "cell", c.name, "err", err)
+	c.mu.Lock()
+	c.why = err
+	c.mu.Unlock()
+	select {
+	case c.begun <- fmt.Errorf("the connection to it broke off: %s: %w", words(err), sandbox.ErrUnavailable):
+	default:
+	}
+	c.finish(io.ErrUnexpectedEOF)
+	close(c.cut)
+}
+
+// hear takes one piece of what the gate says.
+func (c *cell) hear(l *line, kind byte, payload []byte) error {
+	var err error
+	switch kind {
+	case seal.Up:
+		select {
+		case c.up <- struct{}{}:
+		default:
+		}
+	case seal.Started:
+		l.open.Loose = false
+		c.begin(nil)
+	case seal.Failed:
+		var f seal.Failure
+		if err = json.Unmarshal(payload, &f); err == nil {
+			c.begin(&sandbox.StartError{ExitCode: f.Code, Message: oneLine(f.Message)})
+		}
+	case seal.Stdout:
+		_, err = c.stdout.Write(payload)
+	case seal.Stderr:
+		_, err = c.stderr.Write(payload)
+	case seal.Ended:
+		var e seal.End
+		if err = json.Unmarshal(payload, &e); err != nil {
+			break
+		}
+		c.finish(io.EOF)
+		select {
+		case c.ended <- e:
+		default:
+		}
+		c.work.Go(func() { _ = l.send(seal.Quit, nil) })
+	}
+	if errors.Is(err, io.ErrClosedPipe) { // the cell is destroyed, and nobody reads
+		return nil
+	}
+	return err
+}
+
+func (c *cell) begin(err error) {
+	select {
+	case c.begun <- err:
+	default:
+	}
+}

@@ -1,0 +1,121 @@
+package kubernetes
+
+import (
+	"io"
+	"sync"
+)
+
+// bufferSize is how much of one stream waits for its reader.
+const bufferSize = 256 << 10
+
+// buffer is one stream on its way to its reader: a bounded queue of bytes. Writing blocks while it is full, and with it
+// the demultiplexer and so the other stream, until the reader reads, closes its end, or the cell is killed or destroyed:
+// an engine does not see the end of a cell whose output is stuck. After Close what is written is dropped; after overflow,
+// what does not fit.
+type buffer struct {
+	mu      sync.Mutex
+	changed sync.Cond
+	data    []byte // unread bytes are data[start:]
+	start   int
+	end     error // what the reader gets after the last byte; nil while more may come
+	closed  bool  // by the reader
+	lossy   bool  // what does not fit is dropped
+	lost    bool  // something was, and the end is io.ErrUnexpectedEOF
+}
+
+func newBuffer() *buffer {
+	b := &buffer{}
+	b.changed.L = &b.mu
+	return b
+}
+
+// Write appends all of p. It fails only after finish.
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	written := 0
+	for written < len(p) {
+		for len(b.data)-b.start >= bufferSize && !b.closed && !b.lossy && b.end == nil {
+			b.changed.Wait()
+		}
+		if b.end != nil {
+			return written, io.ErrClosedPipe
+		}
+		if b.closed {
+			return len(p), nil
+		}
+		n := min(len(p)-written, bufferSize-(len(b.data)-b.start))
+		if n == 0 || b.lost { // lossy: nothing after the gap
+			b.lost = true
+			return len(p), nil
+		}
+		b.append(p[written : written+n])
+		written += n
+		b.changed.Broadcast()
+	}
+	return written, nil
+}
+
+// append keeps the backing array at no more than twice what is unread, plus a little.
+func (b *buffer) append(p []byte) {
+	if b.start > 0 && len(b.data)+len(p) > cap(b.data) {
+		b.data = b.data[:copy(b.data, b.data[b.start:])]
+		b.start = 0
+	}
+	b.data = append(b.data, p...)
+}
+
+// Read implements io.Reader. What was written before the end can be read after it.
+func (b *buffer) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for len(b.data) == b.start && b.end == nil && !b.closed {
+		b.changed.Wait()
+	}
+	switch {
+	case b.closed:
+		return 0, io.ErrClosedPipe
+	case len(b.data) == b.start:
+		return 0, b.end
+	}
+	n := copy(p, b.data[b.start:])
+	b.start += n
+	if b.start == len(b.data) {
+		b.data, b.start = b.data[:0], 0
+	}
+	b.changed.Broadcast()
+	return n, nil
+}
+
+// Close is the reader's: what is unread and what still comes is dropped, and no writer waits for this stream again.
+func (b *buffer) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed, b.data, b.start = true, nil, 0
+	b.changed.Broadcast()
+	return nil
+}
+
+// overflow lets no writer wait any more.
+func (b *buffer) overflow() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lossy = true
+	b.changed.Broadcast()
+}
+
+// finish is the writer's: err follows the last byte. The first call counts.
+func (b *buffer) finish(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.lost {
+		err = io.ErrUnexpectedEOF
+	}
+	if b.end == nil {
+		b.end = err
+	}
+	b.changed.Broadcast()
+}

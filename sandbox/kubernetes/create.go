@@ -1,0 +1,226 @@
+package kubernetes
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/hotcell/hotcell/internal/seal"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// Create makes a pod, and waits until its gate waits: what keeps it from that, an image that a node does not get or a
+// cluster without room, is an error of Create.
+func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	f, err := d.learn(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), enforced: d.enforced, accept: d.accept})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.mountTrees(ctx, spec, p.pod); err != nil {
+		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
+	}
+	d.describe(p, spec)
+	s := d.pods.follow(spec.Name)
+	pod, err := d.makePod(ctx, p.pod)
+	if err != nil {
+		d.pods.leave(spec.Name, s)
+		return nil, err
+	}
+	s.made(pod)
+	if err := d.awaitGate(ctx, spec, s); err != nil {
+		d.undo(ctx, pod)
+		d.pods.leave(spec.Name, s)
+		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
+	}
+	p.hello.Key = seal.NewKey()
+	return newCell(d, pod, s, p.hello), nil
+}
+
+// The user ids of cells: so many that no two cells of a node have one, whichever supervisor made them.
+const (
+	firstUID = 1 << 30
+	countUID = 1 << 30
+)
+
+func newUID() int64 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return firstUID + int64(binary.BigEndian.Uint32(b[:])%countUID)
+}
+
+// annotationUnenforced says of a pod which controls it lacks, which the operator has accepted.
+const annotationUnenforced = "hotcell.unenforced"
+
+// annotationNonce tells a pod from another of its name.
+const annotationNonce = "hotcell.nonce"
+
+// describe adds who the pod belongs to, and when it is garbage.
+func (d *Driver) describe(p *plan, spec *sandbox.Spec) {
+	said := map[string]string{}
+	maps.Copy(said, spec.Labels)
+	said[sandbox.LabelManaged], said[sandbox.LabelInstance], said[sandbox.LabelKind] = "1", d.instance, kindCell
+	p.pod.Labels = map[string]string{}
+	for key, value := range said {
+		p.pod.Labels[key] = labelValue(value)
+	}
+	p.pod.Annotations = maps.Clone(said)
+	p.pod.Annotations[annotationNonce] = rand.Text()
+	if len(p.without) > 0 {
+		p.pod.Annotations[annotationUnenforced] = strings.Join(p.without, ",")
+	}
+	p.pod.OwnerReferences = d.ownedBy()
+	if unix, err := strconv.ParseInt(said[sandbox.LabelExpires], 10, 64); err == nil {
+		left := max(int64(time.Until(time.Unix(unix, 0)).Seconds()), 1)
+		p.pod.Spec.ActiveDeadlineSeconds = &left
+	}
+}
+
+// makePod makes the pod, or nothing: one whose making was not acknowledged is looked for and removed.
+func (d *Driver) makePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	made := &corev1.Pod{}
+	err := d.api.post(ctx, d.api.in(core, "pods"), pod, made)
+	if err == nil {
+		return made, nil
+	}
+	if !refused(err) {
+		name, nonce := pod.Name, pod.Annotations[annotationNonce]
+		_ = d.late(func(ctx context.Context) { d.dropLost(ctx, name, nonce) })
+	}
+	return nil, d.explain(ctx, "create pod "+pod.Name, err)
+}
+
+// How long to look for a pod whose making was not acknowledged.
+var lostPauses = []time.Duration{0, 200 * time.Millisecond, time.Second, 5 * time.Second, 15 * time.Second}
+
+func (d *Driver) dropLost(ctx context.Context, name, nonce string) {
+	for _, pause := range lostPauses {
+		if sleep(ctx, pause) != nil {
+			return
+		}
+		var pod corev1.Pod
+		if d.api.get(ctx, d.api.in(core, "pods", name), nil, &pod) != nil {
+			continue
+		}
+		if pod.Annotations[annotationNonce] == nonce {
+			if err := d.destroyPod(ctx, name, string(pod.UID), nil); err != nil {
+				d.log.Warn("pod is left behind", "pod", name, "err", err)
+			}
+		}
+		return
+	}
+}
+
+// awaitGate returns when the pod's gate waits, in the image that the spec means.
+func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) error {
+	late := time.NewTimer(d.limits.Ready)
+	defer late.Stop()
+	placed := time.NewTimer(d.limits.Schedule)
+	defer placed.Stop()
+	var why error // it is unplaced
+	for {
+		pod, gone := s.look()
+		if gone || pod.DeletionTimestamp != nil {
+			return d.deleted(pod)
+		}
+		at, err := progress(pod)
+		switch {
+		case at == running:
+			return d.sameImage(spec.Image, pod)
+		case at == over:
+			return err
+		case at == waiting && pod.Spec.NodeName != "":
+			placed.Stop()
+		}
+		why = err
+		select {
+		case <-s.changed:
+		case <-placed.C:
+			if why == nil {
+				why = fmt.Errorf("the cluster's scheduler has not looked at it within %v: %w", d.limits.Schedule, sandbox.ErrUnavailable)
+			}
+			return why
+		case <-late.C:
+			return fmt.Errorf("it has not come up within %v%s: %w", d.limits.Ready, d.lastWarning(ctx, pod), sandbox.ErrUnavailable)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// deleted is for a pod that somebody else has removed.
+func (d *Driver) deleted(pod *corev1.Pod) error {
+	if err := disrupted(pod); err != nil {
+		return err
+	}
+	return fmt.Errorf("its pod was deleted from the cluster at %s by somebody else: %w", d.api.host, sandbox.ErrUnavailable)
+}
+
+// lastWarning is what the cluster last complained about a pod.
+func (d *Driver) lastWarning(ctx context.Context, pod *corev1.Pod) string {
+	var events corev1.EventList
+	err := d.api.get(ctx, d.api.in(core, "events"), url.Values{"fieldSelector": {"involvedObject.uid=" + string(pod.UID) + ",type=Warning"}}, &events)
+	if err != nil || len(events.Items) == 0 {
+		return ""
+	}
+	last := events.Items[len(events.Items)-1]
+	return " (" + last.Reason + ": " + oneLine(last.Message) + ")"
+}
+
+// sameImage compares what the node runs with what is meant: a reference may name something else there. What a node says of an
+// image is its content id, or a digest of a registry.
+func (d *Driver) sameImage(want sandbox.Image, pod *corev1.Pod) error {
+	if slices.Contains(d.empty, want.ID) {
+		return nil
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.Name != cellContainer {
+			continue
+		}
+		_, has, _ := strings.Cut("@"+s.ImageID, "@")
+		if i := strings.LastIndexByte(s.ImageID, '@'); i >= 0 {
+			has = s.ImageID[i+1:]
+		}
+		_, digest, _ := strings.Cut(want.Digest, "@")
+		if want.Ref == "" || slices.Contains([]string{want.ID, digest}, has) {
+			return nil
+		}
+		return fmt.Errorf("node %s has another image under the name %s: %s, expected %s: %w", pod.Spec.NodeName, want.Ref, has, cmpWords(digest, want.ID), sandbox.ErrNotFound)
+	}
+	return errors.New("the pod's status has no container")
+}
+
+// undo removes a pod that is nobody's, whatever has become of ctx.
+func (d *Driver) undo(ctx context.Context, pod *corev1.Pod) {
+	name, uid := pod.Name, string(pod.UID)
+	s := d.pods.find(name)
+	done := make(chan struct{})
+	if d.late(func(ctx context.Context) {
+		defer close(done)
+		if err := d.destroyPod(ctx, name, uid, s); err != nil {
+			d.log.Warn("pod is left behind", "pod", name, "err", err)
+		}
+	}) != nil {
+		return
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}

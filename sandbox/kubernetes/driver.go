@@ -1,0 +1,201 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// Options configure a [Driver].
+type Options struct {
+	Kubeconfig string // a file; "": KUBECONFIG, ~/.kube/config, or the pod's own service account
+	Context    string // of the file; "": its current one
+	Namespace  string // of cells; "hotcell"
+
+	// RunnerImage names the image with the runner, from which each pod takes its first program.
+	RunnerImage string
+	// Enforced says that this cluster enforces NetworkPolicy. Nobody can ask a cluster.
+	Enforced bool
+	// Empty are the content ids of images that are empty: the runner's stands in for them, so that nodes need not have them.
+	Empty []string
+	// NeverPull has nodes run only images that they have.
+	NeverPull bool
+	// Accept are the controls, words of [Controls], that may be missing.
+	Accept []string
+
+	Instance string       // the supervisor's id, the value of [sandbox.LabelInstance]
+	Log      *slog.Logger // nil discards
+	Timeouts Timeouts
+
+	tune func(*rest.Config) // for tests; nil: nothing
+}
+
+// Timeouts bound what is asked of a cluster. A zero field takes the default.
+type Timeouts struct {
+	Request  time.Duration // one request; 15 s
+	Schedule time.Duration // until a pod has a node; 30 s
+	Ready    time.Duration // from the pod's creation until its gate waits, image pulls included; 2 min
+	Attach   time.Duration // until the gate has answered; 15 s
+	Kill     time.Duration // until the gate has ended its processes, then the pod is deleted; 3 s
+	Destroy  time.Duration // all tries together, where the caller sets no deadline; 90 s
+	Settle   time.Duration // from the end of the output to the cluster's word of the exit; 10 s
+}
+
+func (t Timeouts) withDefaults() Timeouts {
+	for _, f := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&t.Request, 15 * time.Second},
+		{&t.Schedule, 30 * time.Second},
+		{&t.Ready, 2 * time.Minute},
+		{&t.Attach, 15 * time.Second},
+		{&t.Kill, 3 * time.Second},
+		{&t.Destroy, 90 * time.Second},
+		{&t.Settle, 10 * time.Second},
+	} {
+		if *f.field <= 0 {
+			*f.field = f.value
+		}
+	}
+	return t
+}
+
+// Driver makes cells on one cluster. It is safe for concurrent use.
+type Driver struct {
+	api      *api
+	instance string
+	log      *slog.Logger
+	limits   Timeouts
+	image    string // of the runner
+	empty    []string
+	never    bool // nodes pull nothing
+	enforced bool
+	accept   map[string]bool
+
+	facts factCache
+	ready once
+	owner atomic.Value // types.UID
+	trees treeLock
+	pods  *follower
+
+	ctx    context.Context // of what outlives a call: the watch, clean-up
+	cancel context.CancelFunc
+	mu     sync.Mutex
+	closed bool
+	lates  sync.WaitGroup
+}
+
+var (
+	_ sandbox.Driver = (*Driver)(nil)
+	_ sandbox.Pinger = (*Driver)(nil)
+)
+
+// New makes a driver. It reads the kubeconfig and connects with the first request.
+func New(opts Options) (*Driver, error) {
+	for _, word := range opts.Accept {
+		if !slices.Contains(Controls(), word) {
+			return nil, fmt.Errorf("accepted control %q: expected some of %s", word, strings.Join(Controls(), ", "))
+		}
+	}
+	if opts.RunnerImage == "" {
+		return nil, errors.New("no runner image: make it with hotcell images runner, put it where the cluster's nodes find it, and name it in kubernetes.runner_image")
+	}
+	if opts.Namespace == "" {
+		opts.Namespace = "hotcell"
+	}
+	limits := opts.Timeouts.withDefaults()
+	a, err := connect(opts, limits.Request)
+	if err != nil {
+		return nil, err
+	}
+	log := opts.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	d := &Driver{
+		api: a, instance: opts.Instance, log: log, limits: limits, image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
+		accept: make(map[string]bool), ctx: ctx, cancel: cancel,
+	}
+	for _, word := range opts.Accept {
+		d.accept[word] = true
+	}
+	d.pods = newFollower(d)
+	return d, nil
+}
+
+// Name returns "kubernetes".
+func (d *Driver) Name() string { return "kubernetes" }
+
+// Host returns the cluster's address, for messages.
+func (d *Driver) Host() string { return d.api.host }
+
+// closeLimit is how long Close waits for what is being cleaned up.
+const closeLimit = 10 * time.Second
+
+// Close ends the watch and closes connections, after what is being cleaned up is done or ten seconds have passed. Cells
+// are not touched.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	timer := time.AfterFunc(closeLimit, d.cancel)
+	d.lates.Wait()
+	timer.Stop()
+	d.cancel()
+	d.pods.wait()
+	d.api.close()
+	return nil
+}
+
+var errClosed = errors.New("kubernetes driver is closed")
+
+// late runs what must be done whatever becomes of who asked for it.
+func (d *Driver) late(f func(ctx context.Context)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return errClosed
+	}
+	d.lates.Go(func() { f(d.ctx) })
+	return nil
+}
+
+// once does something until it has worked.
+type once struct {
+	mu   sync.Mutex
+	done bool
+}
+
+func (o *once) do(f func() error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.done {
+		return nil
+	}
+	err := f()
+	o.done = err == nil
+	return err
+}
+
+func sleep(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

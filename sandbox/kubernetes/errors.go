@@ -1,0 +1,57 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// explain turns an API server's error into one that the contract knows. what is the request in words ("create pod x");
+// outer is the caller's context, whose own end is reported as such and not blamed on the cluster.
+func (d *Driver) explain(outer context.Context, what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		if outer.Err() != nil {
+			return fmt.Errorf("%s: %w", what, context.Cause(outer))
+		}
+		return fmt.Errorf("%s: no answer from %s in time: %w", what, d.api.host, sandbox.ErrUnavailable)
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+		return fmt.Errorf("%s: namespace %s is full: %s: %w", what, d.api.namespace, words(err), sandbox.ErrUnavailable)
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: the cluster at %s refuses: %s: %w", what, d.api.host, words(err), sandbox.ErrUnavailable)
+	case apierrors.IsNotFound(err) && strings.Contains(err.Error(), "namespaces \""):
+		return fmt.Errorf("%s: the cluster at %s has no namespace %s: make it, or name another in kubernetes.namespace: %w", what, d.api.host, d.api.namespace, sandbox.ErrUnavailable)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s: %s: %w", what, words(err), sandbox.ErrNotFound)
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return unsupported("%s: cluster at %s: %s", what, d.api.host, words(err))
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), errors.Is(err, errClosed):
+		return fmt.Errorf("%s: %s", what, words(err))
+	}
+	return fmt.Errorf("%s: cluster at %s: %s: %w", what, d.api.host, words(err), sandbox.ErrUnavailable)
+}
+
+// refused reports that the API server itself said no. Any other error leaves open what it has done.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500
+}
+
+// words is a message on one line, of bounded length.
+func words(err error) string { return oneLine(err.Error()) }
+
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	const most = 500
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
+}

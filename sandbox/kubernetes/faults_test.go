@@ -1,0 +1,234 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/hotcell/hotcell/internal/testutil"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// bounded is a context that no healthy step comes near.
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// fails expects Create to fail with an error of a kind that says something.
+func fails(t *testing.T, d *Driver, spec *sandbox.Spec, kind error, words ...string) {
+	t.Helper()
+	cell, err := d.Create(bounded(t), spec)
+	if cell != nil || !errors.Is(err, kind) {
+		t.Fatalf("create: %v, want %v", err, kind)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("create: %q, want %q in it", err, w)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("error of several lines: %q", err)
+	}
+	all, lerr := d.List(bounded(t))
+	if lerr != nil {
+		t.Fatal(lerr)
+	}
+	for _, l := range all {
+		if l.Name == spec.Name {
+			t.Errorf("something was left behind: %+v", l)
+		}
+	}
+}
+
+func (r *real) noImage(t *testing.T) {
+	d := r.driver(t)
+	spec := r.spec("sleep")
+	spec.Image.Ref = "hotcell-test/absent:1"
+	fails(t, d, spec, sandbox.ErrNotFound, "hotcell-test/absent:1")
+	spec = r.spec("sleep")
+	spec.Image.Ref = "Not An Image"
+	fails(t, d, spec, sandbox.ErrNotFound, "InvalidImageName")
+	spec = r.spec("sleep")
+	spec.Image.ID = "sha256:" + strings.Repeat("0", 64)
+	fails(t, d, spec, sandbox.ErrNotFound, "has another image under the name")
+}
+
+func (r *real) unplaced(t *testing.T) {
+	o := r.options()
+	o.Timeouts.Schedule = 3 * time.Second
+	d := r.open(t, o)
+	defer d.Close()
+	spec := r.spec("sleep")
+	*spec.OCI.Linux.Resources.Memory.Limit, *spec.OCI.Linux.Resources.Memory.Swap = 1<<45, 1<<45
+	fails(t, d, spec, sandbox.ErrUnavailable, "no node of the cluster takes it", "Insufficient memory")
+}
+
+func (r *real) quota(t *testing.T) {
+	testutil.Kubectl(t, "", "-n", r.namespace, "create", "quota", "full", "--hard=pods=0")
+	defer testutil.Kubectl(t, "", "-n", r.namespace, "delete", "quota", "full")
+	d := r.driver(t)
+	testutil.Poll(t, 30*time.Second, func() bool { // a quota is in force once it has been counted
+		return strings.Contains(testutil.Kubectl(t, "", "-n", r.namespace, "get", "quota", "full", "-o", "jsonpath={.status.hard.pods}"), "0")
+	})
+	fails(t, d, r.spec("sleep"), sandbox.ErrUnavailable, "namespace "+r.namespace+" is full", "exceeded quota")
+}
+
+// begin starts the program "sleep" and waits until it runs.
+func (r *real) begin(t *testing.T, d *Driver) sandbox.Sandbox {
+	t.Helper()
+	cell, err := d.Create(bounded(t), r.spec("sleep"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cell.Destroy(bounded(t)); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := cell.Start(bounded(t)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(cell.Stdio().Stdout, make([]byte, len("ready\n"))); err != nil {
+		t.Fatal(err)
+	}
+	return cell
+}
+
+func podOf(cell sandbox.Sandbox) string {
+	name, _, _ := strings.Cut(cell.ID(), "/")
+	return name
+}
+
+// loses expects a running cell to be lost, with an error that says something, and its streams to end.
+func loses(t *testing.T, cell sandbox.Sandbox, words string) {
+	t.Helper()
+	_, err := cell.Wait(bounded(t))
+	if !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), words) {
+		t.Errorf("wait: %v, want %q in it", err, words)
+	}
+	if _, err := io.Copy(io.Discard, cell.Stdio().Stdout); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("stdout ended with %v", err)
+	}
+}
+
+func (r *real) deletedByHand(t *testing.T) {
+	d := r.driver(t)
+	cell := r.begin(t, d)
+	testutil.Kubectl(t, "", "-n", r.namespace, "delete", "pod", podOf(cell), "--wait=false")
+	loses(t, cell, "was deleted from the cluster")
+}
+
+func (r *real) evicted(t *testing.T) {
+	d := r.driver(t)
+	cell := r.begin(t, d)
+	testutil.Kubectl(t, `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"`+podOf(cell)+`","namespace":"`+r.namespace+`"}}`,
+		"create", "--raw", "/api/v1/namespaces/"+r.namespace+"/pods/"+podOf(cell)+"/eviction", "-f", "-")
+	loses(t, cell, "was evicted")
+}
+
+// ownerGone: who deletes a supervisor's ConfigMap deletes its cells.
+func (r *real) ownerGone(t *testing.T) {
+	o := r.options()
+	o.Instance = "owner-" + strings.ToLower(t.Name()[:4])
+	d := r.open(t, o)
+	defer d.Close()
+	cell := r.begin(t, d)
+	testutil.Kubectl(t, "", "-n", r.namespace, "delete", "configmap", d.ownerName())
+	loses(t, cell, "was deleted from the cluster")
+}
+
+// otherRunner: a runner image without the trees of this hotcell, and one that is not there.
+func (r *real) otherRunner(t *testing.T) {
+	d := r.driver(t)
+	spec := r.spec("sleep")
+	spec.Trees = []sandbox.Tree{{Name: "engine", Digest: strings.Repeat("a", 64), Target: "/hotcell-engine"}}
+	fails(t, d, spec, sandbox.ErrUnavailable, "it is of another hotcell")
+	o := r.options()
+	o.RunnerImage = "hotcell-test/no-runner:1"
+	other := r.open(t, o)
+	defer other.Close()
+	fails(t, other, r.spec("sleep"), sandbox.ErrUnavailable, "kubernetes.runner_image", "hotcell-test/no-runner:1")
+}
+
+func (r *real) limits(t *testing.T) {
+	d := r.driver(t)
+	out := r.output(t, d, r.spec("read", "/proc/self/limits"))
+	for _, want := range []string{"Max core file size 0 0", "Max open files 256 256", "Max processes 32 32", "Max file size 8388608 8388608"} {
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+			t.Errorf("%q is not among the limits:\n%s", want, out)
+		}
+	}
+}
+
+// output runs a program to its end.
+func (r *real) output(t *testing.T, d *Driver, spec *sandbox.Spec) string {
+	t.Helper()
+	cell, err := d.Create(bounded(t), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := cell.Destroy(bounded(t)); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := cell.Start(bounded(t)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(cell.Stdio().Stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestNoCluster: what cannot be reached is said to be so, at once.
+func TestNoCluster(t *testing.T) {
+	testutil.Require(t, "kubernetes")
+	o := (&real{namespace: "none"}).options()
+	o.tune = func(c *rest.Config) { c.Host = "https://127.0.0.1:1" }
+	d, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Ping(bounded(t)); !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("ping: %v", err)
+	}
+	if _, err := d.Capabilities(bounded(t)); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("capabilities: %v", err)
+	}
+}
+
+// TestNoNamespace: the error says what to do.
+func TestNoNamespace(t *testing.T) {
+	testutil.Require(t, "kubernetes")
+	r := &real{namespace: "hotcell-no-such-namespace", image: sandbox.Image{ID: "sha256:1", Ref: "x"}}
+	d := r.driver(t)
+	spec := r.spec("sleep")
+	_, err := d.Create(bounded(t), spec)
+	if !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), "kubernetes.namespace") {
+		t.Errorf("create: %v", err)
+	}
+}
+
+func TestRefusesWhatIsNotAccepted(t *testing.T) {
+	r := &real{namespace: "none", image: sandbox.Image{ID: "sha256:1", Ref: "x"}}
+	_, err := convert(r.spec("sleep"), settings{image: "runner", uid: firstUID})
+	if !errors.Is(err, sandbox.ErrUnsupported) || !strings.Contains(err.Error(), "sandbox.accept_unenforced: [seccomp, mounts, network]") {
+		t.Errorf("convert: %v", err)
+	}
+	o := r.options()
+	o.Accept = []string{"everything"}
+	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "expected some of seccomp, network, paths, mounts, pids") {
+		t.Errorf("new: %v", err)
+	}
+}

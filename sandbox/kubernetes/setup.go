@@ -1,0 +1,98 @@
+package kubernetes
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// policyName is the NetworkPolicy that closes the network of all cells of a namespace.
+const policyName = "hotcell-deny-all"
+
+// prepare makes what each cell relies on, once: the policy that closes the network, and the owner of this supervisor's pods.
+func (d *Driver) prepare(ctx context.Context) error {
+	return d.ready.do(func() error {
+		if err := d.closeNetwork(ctx); err != nil {
+			return err
+		}
+		return d.ensureOwner(ctx)
+	})
+}
+
+// closeNetwork makes the NetworkPolicy where it is not there. It is never widened by hotcell, and a cell's pod carries no
+// label that an operator's own policies would ask for.
+func (d *Driver) closeNetwork(ctx context.Context) error {
+	path := d.api.in(networking, "networkpolicies")
+	policy := &networkingv1.NetworkPolicy{
+		TypeMeta:   metav1.TypeMeta{Kind: "NetworkPolicy", APIVersion: "networking.k8s.io/v1"},
+		ObjectMeta: metav1.ObjectMeta{Name: policyName, Labels: map[string]string{sandbox.LabelManaged: "1"}},
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{sandbox.LabelKind: kindCell}},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+		},
+	}
+	err := d.api.post(ctx, path, policy, nil)
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if apierrors.IsForbidden(err) && d.api.get(ctx, path+"/"+policyName, nil, nil) == nil {
+		return nil // made by whoever may
+	}
+	return d.explain(ctx, "make NetworkPolicy "+policyName, err)
+}
+
+// ownerName is the ConfigMap that owns the pods of a supervisor: who deletes it deletes them all.
+func (d *Driver) ownerName() string { return "hotcell-instance-" + short(d.instance) }
+
+func (d *Driver) ensureOwner(ctx context.Context) error {
+	owner := &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: d.ownerName(), Annotations: map[string]string{sandbox.LabelInstance: d.instance},
+			Labels: map[string]string{sandbox.LabelManaged: "1", sandbox.LabelKind: "instance"},
+		},
+	}
+	err := d.api.post(ctx, d.api.in(core, "configmaps"), owner, owner)
+	if apierrors.IsAlreadyExists(err) {
+		err = d.api.get(ctx, d.api.in(core, "configmaps", owner.Name), nil, owner)
+	}
+	if err != nil {
+		return d.explain(ctx, "make the owner of this supervisor's pods", err)
+	}
+	d.owner.Store(owner.UID)
+	return nil
+}
+
+// ownedBy is the reference by which a cluster collects a pod whose owner is gone.
+func (d *Driver) ownedBy() []metav1.OwnerReference {
+	uid, _ := d.owner.Load().(types.UID)
+	if uid == "" {
+		return nil
+	}
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: d.ownerName(), UID: uid}}
+}
+
+var labelPattern = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$`)
+
+// labelValue is a value as labels can have it: one that they cannot becomes its digest.
+func labelValue(v string) string {
+	if labelPattern.MatchString(v) {
+		return v
+	}
+	return short(v)
+}
+
+// short is a name's digest, short enough to read.
+func short(v string) string {
+	sum := sha256.Sum256([]byte(v))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,136 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hotcell/hotcell/internal/seal"
+	"github.com/hotcell/hotcell/sandbox"
+)
+
+// Start attaches to the gate, makes sure that it hears and is heard, and has it start the program.
+func (c *cell) Start(ctx context.Context) error {
+	if err := c.claim(); err != nil {
+		return fmt.Errorf("start cell %s: %w", c.name, err)
+	}
+	err := c.start(ctx)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	err = fmt.Errorf("start cell %s: %w", c.name, err)
+	c.settle(sandbox.Exit{}, err)
+	c.quit()
+	c.finish(errCut)
+	return err
+}
+
+func (c *cell) claim() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.destroyed:
+		return errDestroyed
+	case c.started:
+		return errStarted
+	}
+	c.started = true
+	return nil
+}
+
+func (c *cell) start(ctx context.Context) error {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c.mu.Lock()
+	if c.destroyed {
+		c.mu.Unlock()
+		cancel()
+		return errDestroyed
+	}
+	c.cancel = cancel
+	l, err := c.attach(own)
+	c.mu.Unlock()
+	if err != nil {
+		cancel()
+		return err
+	}
+	c.work.Go(func() { c.await(own) })
+	op, done := context.WithTimeout(ctx, c.d.limits.Attach)
+	defer done()
+	if err := c.greet(op, l); err != nil {
+		return err
+	}
+	select {
+	case err := <-c.begun:
+		if err != nil {
+			return err
+		}
+	case <-c.exited:
+		return c.exitErr
+	case <-op.Done():
+		return c.unheard(ctx)
+	}
+	c.mu.Lock()
+	c.line = l
+	closed := c.stdinDone
+	c.mu.Unlock()
+	if closed {
+		return l.send(seal.EOF, nil)
+	}
+	return nil
+}
+
+// askAgain is how long an answer of the gate may take before it is asked again: what it says before its output is connected
+// goes to the node's log alone.
+const askAgain = 200 * time.Millisecond
+
+// greet says the hello, has the gate answer, and lets it go on.
+func (c *cell) greet(ctx context.Context, l *line) error {
+	said := make(chan error, 1)
+	c.work.Go(func() { said <- seal.WriteHello(l.in, c.hello) })
+	again := time.NewTicker(askAgain)
+	defer again.Stop()
+	for greeted := false; ; {
+		select {
+		case err := <-said:
+			if err != nil {
+				return c.unsaid(err)
+			}
+			greeted = true
+		case <-c.up:
+			return l.send(seal.Go, nil)
+		case <-again.C:
+			if greeted {
+				greeted = false
+				c.work.Go(func() { said <- l.send(seal.Ping, nil) })
+			}
+		case err := <-c.begun:
+			return err
+		case <-c.exited:
+			return c.exitErr
+		case <-ctx.Done():
+			return c.unheard(ctx)
+		}
+	}
+}
+
+// unsaid is for a hello that did not get through: why the connection ended says more.
+func (c *cell) unsaid(err error) error {
+	select {
+	case why := <-c.begun:
+		if why != nil {
+			return why
+		}
+	case <-time.After(time.Second):
+	}
+	return fmt.Errorf("its first program cannot be spoken to: %s: %w", words(err), sandbox.ErrUnavailable)
+}
+
+func (c *cell) unheard(ctx context.Context) error {
+	if ctx.Err() != nil && context.Cause(ctx) != context.DeadlineExceeded {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("its first program did not answer within %v: %w", c.d.limits.Attach, sandbox.ErrUnavailable)
+}
