@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -143,6 +144,79 @@ func (r *real) ownerGone(t *testing.T) {
 	cell := r.begin(t, d)
 	testutil.Kubectl(t, "", "-n", r.namespace, "delete", "configmap", d.ownerName())
 	loses(t, cell, "was deleted from the cluster")
+	r.begin(t, d) // the next cell has an owner again
+}
+
+// rights are those that docs/kubernetes.md lists.
+const rights = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: supervisor, namespace: NAMESPACE}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: supervisor, namespace: NAMESPACE}
+rules:
+  - {apiGroups: [""], resources: [pods], verbs: [create, get, list, watch, delete]}
+  - {apiGroups: [""], resources: [pods/attach], verbs: [create, get]}
+  - {apiGroups: [""], resources: [configmaps], verbs: [create, get, list, delete]}
+  - {apiGroups: [""], resources: [events], verbs: [list]}
+  - {apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [create, get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: supervisor, namespace: NAMESPACE}
+subjects: [{kind: ServiceAccount, name: supervisor, namespace: NAMESPACE}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: supervisor}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: NAMESPACE}
+rules: [{apiGroups: [""], resources: [nodes], verbs: [get, list]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: NAMESPACE}
+subjects: [{kind: ServiceAccount, name: supervisor, namespace: NAMESPACE}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NAMESPACE}
+`
+
+// leastRights: a supervisor with the rights of the documentation and no others makes, lists and removes.
+func (r *real) leastRights(t *testing.T) {
+	testutil.Kubectl(t, strings.ReplaceAll(rights, "NAMESPACE", r.namespace), "apply", "-f", "-")
+	defer testutil.Kubectl(t, "", "delete", "clusterrole,clusterrolebinding", r.namespace)
+	token := strings.TrimSpace(testutil.Kubectl(t, "", "-n", r.namespace, "create", "token", "supervisor"))
+	o := r.options()
+	o.Instance = "least-rights"
+	o.tune = func(c *rest.Config) {
+		c.BearerToken = token
+		c.TLSClientConfig.CertData, c.TLSClientConfig.KeyData, c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = nil, nil, "", ""
+	}
+	d := r.open(t, o)
+	defer d.Close()
+	if _, err := d.Capabilities(bounded(t)); err != nil {
+		t.Fatal(err)
+	}
+	spec := r.spec("read", "/skill/a")
+	spec.Trees = []sandbox.Tree{{Name: "test", Digest: strings.Repeat("c", 64), Target: "/skill", FS: fstest.MapFS{"a": {Data: []byte("text"), Mode: 0o644}}}}
+	if out := r.output(t, d, spec); out != "text" {
+		t.Errorf("%q", out)
+	}
+	cell := r.begin(t, d)
+	if err := cell.Kill(bounded(t)); err != nil {
+		t.Error(err)
+	}
+	all, err := d.List(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range all {
+		if l.Labels[sandbox.LabelDigest] == strings.Repeat("c", 64) || l.ID == cell.ID() {
+			if err := d.Remove(bounded(t), l.ID); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }
 
 // otherRunner: a runner image without the trees of this hotcell, and one that is not there.

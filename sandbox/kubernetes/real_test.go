@@ -141,6 +141,7 @@ func TestCluster(t *testing.T) {
 		{"DeletedByHand", r.deletedByHand},
 		{"Evicted", r.evicted},
 		{"OwnerGone", r.ownerGone},
+		{"LeastRights", r.leastRights},
 		{"OtherRunner", r.otherRunner},
 		{"Secrecy", r.secrecy},
 		{"Limits", r.limits},
