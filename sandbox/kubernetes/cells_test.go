@@ -134,6 +134,9 @@ func (r *real) soak(t *testing.T) {
 	began := time.Now()
 	for i := range total {
 		next <- i
+		if i%25 == 0 && i > 0 {
+			t.Logf("%d cells begun after %v", i, time.Since(began).Round(time.Second))
+		}
 	}
 	close(next)
 	all.Wait()

@@ -65,8 +65,7 @@ func (r *real) noImage(t *testing.T) {
 func (r *real) unplaced(t *testing.T) {
 	o := r.options()
 	o.Timeouts.Schedule = 3 * time.Second
-	d := r.open(t, o)
-	defer d.Close()
+	d := r.driverOf(t, o)
 	spec := r.spec("sleep")
 	*spec.OCI.Linux.Resources.Memory.Limit, *spec.OCI.Linux.Resources.Memory.Swap = 1<<45, 1<<45
 	fails(t, d, spec, sandbox.ErrUnavailable, "no node of the cluster takes it", "Insufficient memory")
@@ -139,8 +138,7 @@ func (r *real) evicted(t *testing.T) {
 func (r *real) ownerGone(t *testing.T) {
 	o := r.options()
 	o.Instance = "owner-" + strings.ToLower(t.Name()[:4])
-	d := r.open(t, o)
-	defer d.Close()
+	d := r.driverOf(t, o)
 	cell := r.begin(t, d)
 	testutil.Kubectl(t, "", "-n", r.namespace, "delete", "configmap", d.ownerName())
 	loses(t, cell, "was deleted from the cluster")
@@ -192,8 +190,7 @@ func (r *real) leastRights(t *testing.T) {
 		c.BearerToken = token
 		c.TLSClientConfig.CertData, c.TLSClientConfig.KeyData, c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = nil, nil, "", ""
 	}
-	d := r.open(t, o)
-	defer d.Close()
+	d := r.driverOf(t, o)
 	if _, err := d.Capabilities(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -227,8 +224,7 @@ func (r *real) otherRunner(t *testing.T) {
 	fails(t, d, spec, sandbox.ErrUnavailable, "it is of another hotcell")
 	o := r.options()
 	o.RunnerImage = "hotcell-test/no-runner:1"
-	other := r.open(t, o)
-	defer other.Close()
+	other := r.driverOf(t, o)
 	fails(t, other, r.spec("sleep"), sandbox.ErrUnavailable, "kubernetes.runner_image", "hotcell-test/no-runner:1")
 }
 

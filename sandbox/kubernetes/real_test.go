@@ -106,9 +106,12 @@ func (r *real) open(t testing.TB, o Options) *Driver {
 	return d
 }
 
-func (r *real) driver(t testing.TB) *Driver {
+func (r *real) driver(t testing.TB) *Driver { return r.driverOf(t, r.options()) }
+
+// driverOf makes a driver that is closed after all that was made with it is destroyed.
+func (r *real) driverOf(t testing.TB, o Options) *Driver {
 	t.Helper()
-	d := r.open(t, r.options())
+	d := r.open(t, o)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
