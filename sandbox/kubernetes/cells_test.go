@@ -117,7 +117,8 @@ func (r *real) soak(t *testing.T) {
 		total = n
 	}
 	d := r.driver(t)
-	next := make(chan int)
+	began := time.Now()
+	next := make(chan int, total)
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() {
@@ -128,15 +129,14 @@ func (r *real) soak(t *testing.T) {
 				if got := r.output(t, d, spec); got != want+"\n" {
 					t.Errorf("cell %d: got %q, want %q", i, got, want)
 				}
+				if i%25 == 0 {
+					t.Logf("cell %d is done after %v", i, time.Since(began).Round(time.Second))
+				}
 			}
 		})
 	}
-	began := time.Now()
 	for i := range total {
 		next <- i
-		if i%25 == 0 && i > 0 {
-			t.Logf("%d cells begun after %v", i, time.Since(began).Round(time.Second))
-		}
 	}
 	close(next)
 	all.Wait()

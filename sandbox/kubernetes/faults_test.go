@@ -263,7 +263,7 @@ func (r *real) output(t *testing.T, d *Driver, spec *sandbox.Spec) string {
 // TestNoCluster: what cannot be reached is said to be so, at once.
 func TestNoCluster(t *testing.T) {
 	testutil.Require(t, "kubernetes")
-	o := (&real{namespace: "none"}).options()
+	o := (&real{namespace: "none", runner: "runner"}).options()
 	o.tune = func(c *rest.Config) { c.Host = "https://127.0.0.1:1" }
 	d, err := New(o)
 	if err != nil {
@@ -281,7 +281,7 @@ func TestNoCluster(t *testing.T) {
 // TestNoNamespace: the error says what to do.
 func TestNoNamespace(t *testing.T) {
 	testutil.Require(t, "kubernetes")
-	r := &real{namespace: "hotcell-no-such-namespace", image: sandbox.Image{ID: "sha256:1", Ref: "x"}}
+	r := &real{namespace: "hotcell-no-such-namespace", runner: "runner", image: sandbox.Image{ID: "sha256:1", Ref: "x"}}
 	d := r.driver(t)
 	spec := r.spec("sleep")
 	_, err := d.Create(bounded(t), spec)
@@ -291,7 +291,7 @@ func TestNoNamespace(t *testing.T) {
 }
 
 func TestRefusesWhatIsNotAccepted(t *testing.T) {
-	r := &real{namespace: "none", image: sandbox.Image{ID: "sha256:1", Ref: "x"}}
+	r := &real{namespace: "none", runner: "runner", image: sandbox.Image{ID: "sha256:1", Ref: "x"}}
 	_, err := convert(r.spec("sleep"), settings{image: "runner", uid: firstUID})
 	if !errors.Is(err, sandbox.ErrUnsupported) || !strings.Contains(err.Error(), "sandbox.accept_unenforced: [seccomp, mounts, network]") {
 		t.Errorf("convert: %v", err)
