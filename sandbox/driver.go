@@ -85,6 +85,9 @@ type Capabilities struct {
 	Runtimes []string // names that Spec.Runtime may have
 	CPUs     int
 	Memory   int64 // bytes
+
+	// Unenforced are the words of the controls that its cells are without, which the operator has accepted.
+	Unenforced []string
 }
 
 // Sandbox is one cell. Methods are safe for concurrent use.

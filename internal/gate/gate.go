@@ -28,8 +28,8 @@ const (
 
 // How long the gate waits.
 const (
-	quitGrace = 10 * time.Second // for the supervisor to have the end
-	diesGrace = 2 * time.Second  // for what was killed to be gone
+	quitGrace = 2 * time.Minute // for the supervisor to have the end, whose readers may be slow
+	diesGrace = 2 * time.Second // for what was killed to be gone
 )
 
 // Config is what the gate is given.

@@ -52,6 +52,7 @@ func (d *Driver) Capabilities(ctx context.Context) (sandbox.Capabilities, error)
 	}
 	caps := f.caps
 	caps.Runtimes = slices.Clone(caps.Runtimes)
+	caps.Unenforced = d.unenforced()
 	return caps, nil
 }
 

@@ -108,7 +108,7 @@ const envSoak = "HOTCELL_KUBE_SOAK"
 
 // soak: of programs that write and exit at once, many at a time, nothing is lost.
 func (r *real) soak(t *testing.T) {
-	total, workers := 20, 6
+	total, workers := 20, 8
 	if text := os.Getenv(envSoak); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -117,19 +117,24 @@ func (r *real) soak(t *testing.T) {
 		total = n
 	}
 	d := r.driver(t)
-	next := make(chan int)
+	began := time.Now()
+	next := make(chan int, total)
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() {
 			for i := range next {
 				want := fmt.Sprintf("cell %d says %s", i, rand.Text())
-				if got := r.output(t, d, r.spec("print", want)); got != want+"\n" {
+				spec := r.spec("print", want)
+				*spec.OCI.Linux.Resources.CPU.Quota = 12_000 // a node has room for all of them
+				if got := r.output(t, d, spec); got != want+"\n" {
 					t.Errorf("cell %d: got %q, want %q", i, got, want)
+				}
+				if i%25 == 0 {
+					t.Logf("cell %d is done after %v", i, time.Since(began).Round(time.Second))
 				}
 			}
 		})
 	}
-	began := time.Now()
 	for i := range total {
 		next <- i
 	}

@@ -30,6 +30,17 @@ func Controls() []string {
 	return []string{ControlSeccomp, ControlNetwork, ControlPaths, ControlMounts, ControlPIDs}
 }
 
+// unenforced are the accepted controls. That of the network is not missing where it is enforced.
+func (d *Driver) unenforced() []string {
+	var words []string
+	for _, word := range Controls() {
+		if d.accept[word] && (word != ControlNetwork || !d.enforced) {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
 // unsupported names what a spec asks for and this driver does not do.
 func unsupported(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), sandbox.ErrUnsupported)

@@ -156,6 +156,10 @@ func TestConvertAsksForEachControl(t *testing.T) {
 	s := accepting()
 	delete(s.accept, ControlNetwork)
 	s.enforced = true
+	d := &Driver{accept: s.accept, enforced: true}
+	if got := strings.Join(d.unenforced(), " "); got != "seccomp paths mounts pids" {
+		t.Errorf("unenforced: %s", got)
+	}
 	if _, err := convert(goldenSpec(), s); err != nil {
 		t.Errorf("where NetworkPolicy is enforced: %v", err)
 	}

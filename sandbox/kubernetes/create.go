@@ -169,6 +169,7 @@ func (d *Driver) deleted(pod *corev1.Pod) error {
 	if err := disrupted(pod); err != nil {
 		return err
 	}
+	d.ready.again() // somebody may have removed the owner of all of them
 	return fmt.Errorf("its pod was deleted from the cluster at %s by somebody else: %w", d.api.host, sandbox.ErrUnavailable)
 }
 

@@ -189,6 +189,13 @@ func (o *once) do(f func() error) error {
 	return err
 }
 
+// again has it done anew.
+func (o *once) again() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.done = false
+}
+
 func sleep(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -64,8 +65,7 @@ func (r *real) noImage(t *testing.T) {
 func (r *real) unplaced(t *testing.T) {
 	o := r.options()
 	o.Timeouts.Schedule = 3 * time.Second
-	d := r.open(t, o)
-	defer d.Close()
+	d := r.driverOf(t, o)
 	spec := r.spec("sleep")
 	*spec.OCI.Linux.Resources.Memory.Limit, *spec.OCI.Linux.Resources.Memory.Swap = 1<<45, 1<<45
 	fails(t, d, spec, sandbox.ErrUnavailable, "no node of the cluster takes it", "Insufficient memory")
@@ -138,11 +138,82 @@ func (r *real) evicted(t *testing.T) {
 func (r *real) ownerGone(t *testing.T) {
 	o := r.options()
 	o.Instance = "owner-" + strings.ToLower(t.Name()[:4])
-	d := r.open(t, o)
-	defer d.Close()
+	d := r.driverOf(t, o)
 	cell := r.begin(t, d)
 	testutil.Kubectl(t, "", "-n", r.namespace, "delete", "configmap", d.ownerName())
 	loses(t, cell, "was deleted from the cluster")
+	r.begin(t, d) // the next cell has an owner again
+}
+
+// rights are those that docs/kubernetes.md lists.
+const rights = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: supervisor, namespace: NAMESPACE}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: supervisor, namespace: NAMESPACE}
+rules:
+  - {apiGroups: [""], resources: [pods], verbs: [create, get, list, watch, delete]}
+  - {apiGroups: [""], resources: [pods/attach], verbs: [create, get]}
+  - {apiGroups: [""], resources: [configmaps], verbs: [create, get, list, delete]}
+  - {apiGroups: [""], resources: [events], verbs: [list]}
+  - {apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [create, get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: supervisor, namespace: NAMESPACE}
+subjects: [{kind: ServiceAccount, name: supervisor, namespace: NAMESPACE}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: supervisor}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: NAMESPACE}
+rules: [{apiGroups: [""], resources: [nodes], verbs: [get, list]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: NAMESPACE}
+subjects: [{kind: ServiceAccount, name: supervisor, namespace: NAMESPACE}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NAMESPACE}
+`
+
+// leastRights: a supervisor with the rights of the documentation and no others makes, lists and removes.
+func (r *real) leastRights(t *testing.T) {
+	testutil.Kubectl(t, strings.ReplaceAll(rights, "NAMESPACE", r.namespace), "apply", "-f", "-")
+	defer testutil.Kubectl(t, "", "delete", "clusterrole,clusterrolebinding", r.namespace)
+	token := strings.TrimSpace(testutil.Kubectl(t, "", "-n", r.namespace, "create", "token", "supervisor"))
+	o := r.options()
+	o.Instance = "least-rights"
+	o.tune = func(c *rest.Config) {
+		c.BearerToken = token
+		c.TLSClientConfig.CertData, c.TLSClientConfig.KeyData, c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = nil, nil, "", ""
+	}
+	d := r.driverOf(t, o)
+	if _, err := d.Capabilities(bounded(t)); err != nil {
+		t.Fatal(err)
+	}
+	spec := r.spec("read", "/skill/a")
+	spec.Trees = []sandbox.Tree{{Name: "test", Digest: strings.Repeat("c", 64), Target: "/skill", FS: fstest.MapFS{"a": {Data: []byte("text"), Mode: 0o644}}}}
+	if out := r.output(t, d, spec); out != "text" {
+		t.Errorf("%q", out)
+	}
+	cell := r.begin(t, d)
+	if err := cell.Kill(bounded(t)); err != nil {
+		t.Error(err)
+	}
+	all, err := d.List(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range all {
+		if l.Labels[sandbox.LabelDigest] == strings.Repeat("c", 64) || l.ID == cell.ID() {
+			if err := d.Remove(bounded(t), l.ID); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }
 
 // otherRunner: a runner image without the trees of this hotcell, and one that is not there.
@@ -153,8 +224,7 @@ func (r *real) otherRunner(t *testing.T) {
 	fails(t, d, spec, sandbox.ErrUnavailable, "it is of another hotcell")
 	o := r.options()
 	o.RunnerImage = "hotcell-test/no-runner:1"
-	other := r.open(t, o)
-	defer other.Close()
+	other := r.driverOf(t, o)
 	fails(t, other, r.spec("sleep"), sandbox.ErrUnavailable, "kubernetes.runner_image", "hotcell-test/no-runner:1")
 }
 
@@ -193,7 +263,7 @@ func (r *real) output(t *testing.T, d *Driver, spec *sandbox.Spec) string {
 // TestNoCluster: what cannot be reached is said to be so, at once.
 func TestNoCluster(t *testing.T) {
 	testutil.Require(t, "kubernetes")
-	o := (&real{namespace: "none"}).options()
+	o := (&real{namespace: "none", runner: "runner"}).options()
 	o.tune = func(c *rest.Config) { c.Host = "https://127.0.0.1:1" }
 	d, err := New(o)
 	if err != nil {
@@ -211,7 +281,7 @@ func TestNoCluster(t *testing.T) {
 // TestNoNamespace: the error says what to do.
 func TestNoNamespace(t *testing.T) {
 	testutil.Require(t, "kubernetes")
-	r := &real{namespace: "hotcell-no-such-namespace", image: sandbox.Image{ID: "sha256:1", Ref: "x"}}
+	r := &real{namespace: "hotcell-no-such-namespace", runner: "runner", image: sandbox.Image{ID: "sha256:1", Ref: "x"}}
 	d := r.driver(t)
 	spec := r.spec("sleep")
 	_, err := d.Create(bounded(t), spec)
@@ -221,7 +291,7 @@ func TestNoNamespace(t *testing.T) {
 }
 
 func TestRefusesWhatIsNotAccepted(t *testing.T) {
-	r := &real{namespace: "none", image: sandbox.Image{ID: "sha256:1", Ref: "x"}}
+	r := &real{namespace: "none", runner: "runner", image: sandbox.Image{ID: "sha256:1", Ref: "x"}}
 	_, err := convert(r.spec("sleep"), settings{image: "runner", uid: firstUID})
 	if !errors.Is(err, sandbox.ErrUnsupported) || !strings.Contains(err.Error(), "sandbox.accept_unenforced: [seccomp, mounts, network]") {
 		t.Errorf("convert: %v", err)

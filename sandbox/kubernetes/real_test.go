@@ -23,15 +23,10 @@ import (
 
 const testProgram = "../sandboxtest/testdata/program"
 
-// The images of the tests. The nodes keep them.
-const (
-	runnerRef  = "docker.io/hotcell-test/runner:kube"
-	programRef = "docker.io/hotcell-test/program:kube"
-)
-
 // real makes drivers on a real cluster, in a namespace of its own that wants pods to be restricted.
 type real struct {
 	namespace string
+	runner    string // the runner's image
 	image     sandbox.Image
 }
 
@@ -40,7 +35,10 @@ func newReal(t testing.TB) *real {
 	testutil.Require(t, "kubernetes")
 	testutil.Require(t, "go")
 	r := &real{namespace: "hotcell-test-" + strings.ToLower(rand.Text()[:10])}
-	loadImage(t, images.Layered{Ref: runnerRef, Files: []images.LayerFile{file(t, "hotcell-runner", testutil.GoBuild(t, "../../cmd/hotcell-runner"))}})
+	tag := strings.ToLower(rand.Text()[:10]) // or another test at the same time would change what the name stands for
+	r.runner = "docker.io/hotcell-test/runner:" + tag
+	programRef := "docker.io/hotcell-test/program:" + tag
+	loadImage(t, images.Layered{Ref: r.runner, Files: []images.LayerFile{file(t, "hotcell-runner", testutil.GoBuild(t, "../../cmd/hotcell-runner"))}})
 	id := loadImage(t, images.Layered{
 		Ref:   programRef,
 		Files: []images.LayerFile{file(t, "bin/program", testutil.GoBuild(t, testProgram))},
@@ -87,7 +85,7 @@ func loadImage(t testing.TB, l images.Layered) string {
 // options accept what this cluster cannot do.
 func (r *real) options() Options {
 	o := Options{
-		Namespace: r.namespace, RunnerImage: runnerRef, Instance: "test",
+		Namespace: r.namespace, RunnerImage: r.runner, Instance: "test",
 		Accept: []string{ControlSeccomp, ControlNetwork, ControlPaths, ControlMounts},
 	}
 	if testing.Verbose() {
@@ -106,9 +104,12 @@ func (r *real) open(t testing.TB, o Options) *Driver {
 	return d
 }
 
-func (r *real) driver(t testing.TB) *Driver {
+func (r *real) driver(t testing.TB) *Driver { return r.driverOf(t, r.options()) }
+
+// driverOf makes a driver that is closed after all that was made with it is destroyed.
+func (r *real) driverOf(t testing.TB, o Options) *Driver {
 	t.Helper()
-	d := r.open(t, r.options())
+	d := r.open(t, o)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -121,6 +122,7 @@ func (r *real) driver(t testing.TB) *Driver {
 func (r *real) spec(program string, args ...string) *sandbox.Spec {
 	spec := sandboxtest.NewSpec(append([]string{"/bin/program", program}, args...)...)
 	spec.Image = r.image
+	*spec.OCI.Linux.Resources.CPU.Quota = 25_000 // what a cell may have is set aside for it, and a node has little
 	mask := spec.OCI.Mounts[0]
 	mask.Destination = "/data"
 	spec.OCI.Mounts = append(spec.OCI.Mounts, mask)
@@ -141,6 +143,7 @@ func TestCluster(t *testing.T) {
 		{"DeletedByHand", r.deletedByHand},
 		{"Evicted", r.evicted},
 		{"OwnerGone", r.ownerGone},
+		{"LeastRights", r.leastRights},
 		{"OtherRunner", r.otherRunner},
 		{"Secrecy", r.secrecy},
 		{"Limits", r.limits},

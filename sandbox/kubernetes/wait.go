@@ -78,8 +78,8 @@ func (c *cell) lookAround() bool {
 			c.settle(merge(e, t), nil)
 		case <-c.cut:
 			c.settle(exitOfStatus(t), nil)
-		case <-time.After(time.Second): // its last words may be on the way
-			return false
+		case <-time.After(c.d.limits.Settle): // its last words may be on the way to a slow reader
+			c.settle(exitOfStatus(t), nil)
 		}
 		return true
 	}

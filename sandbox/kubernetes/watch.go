@@ -96,7 +96,9 @@ func (f *follower) session(ctx context.Context) error {
 	f.mu.Lock()
 	before := make(map[string]*sight, len(f.pods))
 	for name, s := range f.pods {
-		before[name] = s
+		if s.exists() {
+			before[name] = s
+		}
 	}
 	f.mu.Unlock()
 	var list corev1.PodList
@@ -175,14 +177,19 @@ func (s *sight) see(pod *corev1.Pod, gone bool) {
 // older compares resource versions, which are numbers that grow.
 func older(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
 
-// vanish notes that a list does not have the pod. One that is only about to be made may yet come.
+// exists reports whether the pod has been made: a list that is asked for after that has it, unless it is gone.
+func (s *sight) exists() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.uid != ""
+}
+
+// vanish notes that a list does not have the pod.
 func (s *sight) vanish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.uid != "" {
-		s.gone = true
-		s.tell()
-	}
+	s.gone = true
+	s.tell()
 }
 
 func (s *sight) tell() {
