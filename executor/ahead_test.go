@@ -3,11 +3,13 @@ package executor
 import (
 	"bufio"
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/service"
 	"github.com/hotcell/hotcell/internal/testutil"
 	"github.com/hotcell/hotcell/sandbox/fake"
@@ -75,6 +77,10 @@ func TestARefusedCallIsNotHeard(t *testing.T) {
 		super.watch.count(func() { gone = super.watch.gone })
 		return gone == leased+1
 	})
+	// The same caller's next calls wait for the journal, and cost no cells, until the refusal is a while ago.
+	if !super.refused.lately("", time.Now()) || super.refused.lately("", time.Now().Add(refusedFor)) || super.refused.lately("ann", time.Now()) {
+		t.Errorf("who was refused is not known: %+v", super.refused.at)
+	}
 	if answer, events := super.ask(t.Context(), req("free")); answer.Error != nil || len(events) != 2 {
 		t.Errorf("the next call: %v, %d events", answer.Error, len(events))
 	}
@@ -97,5 +103,72 @@ func TestAGrantWaitsForTheJournal(t *testing.T) {
 	}
 	if n := len(pool.Waiting("free")); n != 1 || requests.Load() != 0 {
 		t.Errorf("afterwards %d cells wait, %d requests were handed in", n, requests.Load())
+	}
+}
+
+// tardy is a journal that takes a call in once it is told to.
+type tardy struct{ undecided }
+
+func (l tardy) Accept(ctx context.Context, r control.Record, since time.Time) (*control.Record, error) {
+	if r.ReqID == "unlucky" {
+		close(l.asked)
+		<-l.decide
+	}
+	return l.Journal.Accept(ctx, r, since)
+}
+
+// The time that a call waits for the journal while its cell works is not the skill's.
+func TestTheJournalsTimeIsNotTheSkills(t *testing.T) {
+	super, _, u, requests := aheadRig(t)
+	super.journal = tardy{u}
+	answered := make(chan *a2e.CallResponse)
+	go func() {
+		answered <- super.Call(context.Background(), a2e.Caller{Door: "test"}, timedAs("free", "unlucky", 1), nil)
+	}()
+	<-u.asked
+	testutil.Poll(t, 30*time.Second, func() bool { return requests.Load() == 1 })
+	time.Sleep(1500 * time.Millisecond) // more than the call may take
+	close(u.decide)
+	if answer := <-answered; verdict(answer) != "ok" {
+		t.Errorf("%s: %+v", verdict(answer), answer.Error)
+	}
+}
+
+func timedAs(skill, id string, seconds int) *a2e.CallRequest {
+	r := sent(skill, id)
+	r.Timeout = &seconds
+	return r
+}
+
+// full is a journal that takes nothing.
+type full struct{ Journal }
+
+func (full) Accept(context.Context, control.Record, time.Time) (*control.Record, error) {
+	return nil, errors.New("the disk is full")
+}
+
+// Requests that are refused one after the other cost one waiting cell.
+func TestRefusedCallsCostOneCell(t *testing.T) {
+	super, pool, u, _ := aheadRig(t)
+	super.journal = full{u.Journal}
+	for n := range 5 {
+		if got := verdict(super.Call(context.Background(), a2e.Caller{Door: "test"}, sent("free", "unlucky"), nil)); got != "runtime_error/internal" {
+			t.Errorf("%d: %s", n, got)
+		}
+		testutil.Poll(t, 30*time.Second, func() bool { return len(pool.Waiting("free")) == 1 })
+	}
+	if n := super.leases.Load(); n != 1 {
+		t.Errorf("%d cells were leased", n)
+	}
+}
+
+func TestManyAreRefused(t *testing.T) {
+	var r refused
+	now := time.Now()
+	for n := range mostRefused + 1 {
+		r.note(string(rune(n)), now)
+	}
+	if !r.lately("somebody", now) || r.lately("somebody", now.Add(refusedFor)) || len(r.at) > mostRefused {
+		t.Errorf("%d are known, everybody until %v", len(r.at), r.until)
 	}
 }

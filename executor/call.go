@@ -108,50 +108,57 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	if fail != nil {
 		return outcome{fail: fail}
 	}
-	box, name := s.ahead(p, b)
+	box, name := s.ahead(c, p, b)
 	if box == nil && !c.taking.wait().in() {
 		return outcome{} // nothing is made for a call that has no record
 	}
 
 	c.to(control.Starting)
-	deadline := time.Now().Add(p.policy.Timeout)
-	c.update(func(v *control.Call) { v.Started, v.Deadline = time.Now(), deadline })
+	limit := newLimit(ctx, p.policy.Timeout)
+	defer limit.end()
+	c.update(func(v *control.Call) { v.Started, v.Deadline = time.Now(), limit.at })
 	if box == nil {
+		s.due(c, limit)
 		s.note(c)
 	}
-	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errDeadline)
-	defer cancel()
 	for ; ; box = nil {
-		cl, fail := s.start(ctx, c, p, b, box, name, &undo)
+		cl, fail := s.start(limit, c, p, b, box, name, &undo)
 		if fail != nil {
 			c.to(control.Stopping)
 			return outcome{fail: fail}
 		}
-		if out, dead := s.run(ctx, c, p, cl, &undo, inputs, w); !dead {
+		if out, dead := s.run(limit, c, p, cl, &undo, inputs, w); !dead {
 			return out
 		}
-		if fail = s.regrant(ctx, c, p); fail != nil {
+		if fail = s.regrant(limit, c, p); fail != nil {
 			c.to(control.Stopping)
 			return outcome{fail: fail}
 		}
 	}
 }
 
-var errDeadline = errors.New("the call's deadline passed")
+// due has a call's time begin to run, if it does not yet.
+func (s *Supervisor) due(c *call, l *limit) {
+	at := l.arm()
+	c.update(func(v *control.Call) { v.Deadline = at })
+}
 
 // run hands the request to a started cell, follows it to its end and retires it. Its listener may still be reading events
 // when it returns: that delays neither the cell nor the verdict. dead: the cell had waited, and died of that; the call knows
 // nothing of it, and has its share back. Where the journal does not take the call in, its cell is destroyed unheard.
-func (s *Supervisor) run(ctx context.Context, c *call, p *plan, cl *cell, undo *cleanup.Stack, inputs fs.FS, w a2e.EventWriter) (out outcome, dead bool) {
+func (s *Supervisor) run(ctx *limit, c *call, p *plan, cl *cell, undo *cleanup.Stack, inputs fs.FS, w a2e.EventWriter) (out outcome, dead bool) {
 	running := time.Now()
 	c.phase(spanRun, running)
 	p.place = c.place()
 	handed := s.handIn(ctx, cl, c, p, inputs) // first of all: the cell works while the rest is set up
 	s.attend(ctx, c, p, cl)
 	if !c.taking.wait().in() {
+		s.refused.note(c.who.Principal, time.Now())
+		c.update(func(v *control.Call) { v.Started = time.Time{} }) // nobody pays for it
 		s.retire(c, cl, facts{})
 		return outcome{}, false
 	}
+	s.due(c, ctx)
 	if cl.waited && c.taking.cell != cl.box.ID() {
 		s.note(c)
 	}

@@ -34,9 +34,10 @@ type Supervisor struct {
 	hosts    []*host      // one for each plugin
 	secret   []byte       // of which the tokens of cells are made
 
-	held   *held
-	reaper *reaper
-	uses   uses
+	refused refused
+	held    *held
+	reaper  *reaper
+	uses    uses
 
 	telling sync.Mutex // held while the number of calls in flight is told
 

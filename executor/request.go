@@ -142,6 +142,7 @@ func secretNames(schema json.RawMessage) (names map[string]bool, anywhere bool) 
 		return nil, true
 	}
 	names = map[string]bool{}
+	refers := false // to what may be a secret property
 	var look func(v any, property string)
 	look = func(v any, property string) {
 		switch v := v.(type) {
@@ -149,9 +150,13 @@ func secretNames(schema json.RawMessage) (names map[string]bool, anywhere bool) 
 			if v["writeOnly"] == true || v["format"] == "password" {
 				names[property] = true
 			}
+			refers = refers || refersAnywhere(v)
 			for key, one := range v {
-				if all, ok := one.(map[string]any); ok && key == "properties" {
+				if all, ok := one.(map[string]any); ok && namesSchemas[key] {
 					for name, one := range all {
+						if key != "properties" {
+							name = nowhere
+						}
 						look(one, name)
 					}
 					continue
@@ -165,7 +170,24 @@ func secretNames(schema json.RawMessage) (names map[string]bool, anywhere bool) 
 		}
 	}
 	look(root, nowhere)
-	return names, names[nowhere]
+	return names, names[nowhere] || refers && len(names) > 0
+}
+
+// namesSchemas are the keywords below which schemas have names that are no keywords.
+var namesSchemas = map[string]bool{"properties": true, "patternProperties": true, "dependentSchemas": true, "$defs": true, "definitions": true}
+
+// refersAnywhere reports whether a schema refers to another one that may be a property's. A definition that is secret counts wherever
+// it is used.
+func refersAnywhere(schema map[string]any) bool {
+	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+		ref, ok := schema[key]
+		if text, _ := ref.(string); !ok || text == "#" {
+			continue
+		} else if name := strings.TrimPrefix(strings.TrimPrefix(text, "#/$defs/"), "#/definitions/"); name == text || strings.ContainsAny(name, "/%") {
+			return true
+		}
+	}
+	return false
 }
 
 // nowhere is the name of what is no property: none has it.

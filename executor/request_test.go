@@ -167,3 +167,29 @@ func TestPoliciesOfCalls(t *testing.T) {
 	cancel()
 	<-answered
 }
+
+// Wherever a schema says that something is secret, its name is known or nothing is kept.
+func TestSecretNames(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"properties":{"a":{"type":"string"}}}`:                                                                       "",
+		`{"properties":{"a":{"writeOnly":true}}}`:                                                                      "a",
+		`{"properties":{"a":{"wr\u0069teOnly":true}}}`:                                                                 "a",
+		`{"properties":{"properties":{"writeOnly":true}}}`:                                                             "properties",
+		`{"properties":{"$defs":{"format":"password"}}}`:                                                               "$defs",
+		`{"anyOf":[{"properties":{"a":{"format":"password"}}}]}`:                                                       "a",
+		`{"properties":{"a":{"items":{"writeOnly":true}}}}`:                                                            "anywhere",
+		`{"patternProperties":{"properties":{"writeOnly":true}}}`:                                                      "anywhere",
+		`{"properties":{"a":{"$ref":"#/$defs/properties"}},"$defs":{"properties":{"writeOnly":true}}}`:                 "anywhere",
+		`{"properties":{"a":{"writeOnly":true},"b":{"$ref":"#/properties/a"}}}`:                                        "anywhere",
+		`{"properties":{"a":{"writeOnly":true},"b":{"$ref":"#/propertie%73/a"}}}`:                                      "anywhere",
+		`{"properties":{"a":{"$anchor":"x","writeOnly":true},"b":{"$dynamicRef":"#x"}}}`:                               "anywhere",
+		`{"properties":{"a":{"writeOnly":true},"b":{"$ref":"#"},"c":{"$ref":"#/$defs/d"}},"$defs":{"d":{}}}`:           "a",
+		`{"$defs":{"d":{"properties":{"k":{"writeOnly":true}}}},"properties":{"c":{"$ref":"#/$defs/d"}}}`:              "k",
+		`{"properties":{"b":{"$ref":"#/$defs/d/properties/k"}},"$defs":{"d":{"properties":{"k":{"writeOnly":true}}}}}`: "anywhere",
+	} {
+		names, anywhere := secretNames(json.RawMessage(schema))
+		if anywhere != (want == "anywhere") || !anywhere && (len(names) > 1 || want != "" && !names[want] || want == "" && len(names) > 0) {
+			t.Errorf("%s: %v, anywhere: %t, want %q", schema, names, anywhere, want)
+		}
+	}
+}

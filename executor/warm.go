@@ -107,11 +107,51 @@ func (s *Supervisor) lease(b *blueprint) (sandbox.Sandbox, string) {
 // ahead is [Supervisor.lease] for a call that may have its cell before the journal has it: one that was granted nothing. Its cell
 // can't reach anything, and what it says is not read until the journal has the call. Should hotcell be killed in between, the cell
 // dies with it, and it is as if the request had never come; where the journal refuses the call, the cell is destroyed unheard.
-func (s *Supervisor) ahead(p *plan, b *blueprint) (sandbox.Sandbox, string) {
-	if p.grants.lease != nil || len(p.grants.all) > 0 {
+//
+// A caller whose call was refused so waits for the journal a while: requests that are sent again and again cost no cells.
+func (s *Supervisor) ahead(c *call, p *plan, b *blueprint) (sandbox.Sandbox, string) {
+	if p.grants.lease != nil || len(p.grants.all) > 0 || s.refused.lately(c.who.Principal, time.Now()) {
 		return nil, ""
 	}
 	return s.lease(b)
+}
+
+// refusedFor is how long a principal gets no cell ahead after one was in vain.
+const refusedFor = time.Minute
+
+// refused knows for which principals a cell was leased in vain, and when. Of more than it has room for, it knows it of all.
+type refused struct {
+	mu    sync.Mutex
+	at    map[string]time.Time
+	until time.Time // everybody's, where there was no room
+}
+
+const mostRefused = 1000
+
+func (r *refused) note(principal string, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at == nil || len(r.at) >= mostRefused {
+		if r.at != nil {
+			r.until = now.Add(refusedFor)
+		}
+		r.at = map[string]time.Time{}
+	}
+	r.at[principal] = now
+}
+
+func (r *refused) lately(principal string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Before(r.until) {
+		return true
+	}
+	at, ok := r.at[principal]
+	if ok && now.Sub(at) >= refusedFor {
+		delete(r.at, principal)
+		ok = false
+	}
+	return ok
 }
 
 // waits reports whether the cell of that name waits for a call.

@@ -193,7 +193,7 @@ func (a *app) showCall(ctx context.Context, id string, f callFlags) error {
 		{"state", stateText(call)}, {"door", oneLine(call.Door, 40)},
 		{"principal", oneLine(call.Principal, 200)}, {"agent", oneLine(call.Agent, 200)}, {"cell", oneLine(call.Cell, 80)},
 		{"accepted", clock(call.Accepted)}, {"started", clock(call.Started)}, {"ended", clock(call.Ended)},
-		{"deadline", clock(call.Deadline)}, {"took", duration(call)}, {"events", fmt.Sprint(call.Events)},
+		{"deadline", clock(call.Deadline)}, {"took", duration(call)}, {"phases", phasesText(call)}, {"events", fmt.Sprint(call.Events)},
 		{"used", usageText(call.Usage)}, {"evidence", oneLine(call.Confidence, 40)}, {"notes", notesText(call.Notes)},
 	})
 	if answer == nil {
@@ -204,6 +204,19 @@ func (a *app) showCall(ctx context.Context, id string, f callFlags) error {
 		a.out.line("  " + failureLine(call.Skill, fail, ""))
 	}
 	return nil
+}
+
+// phasesText are the parts of a call's life; the last one goes on while the call does.
+func phasesText(c control.Call) string {
+	var parts []string
+	for i, p := range c.Phases {
+		long, more := p.Took, ""
+		if i == len(c.Phases)-1 && !c.State.Terminal() {
+			long, more = max(0, time.Since(c.Accepted)-p.From), " so far"
+		}
+		parts = append(parts, oneLine(p.Name, 20)+" "+took(long.Milliseconds())+more)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // usageText is what a call's cell used, of that what was measured.

@@ -302,6 +302,7 @@ func (d fakeDaemon) call() control.Call {
 		Accepted: at, Started: at, Ended: at.Add(2 * time.Second), Events: 2,
 		Usage:      &control.Usage{MemoryPeakBytes: 12 << 20, CPUMS: 1500, PIDsPeak: 3},
 		Confidence: "kernel", Notes: map[string]any{"exit_code": 3},
+		Phases: []control.Phase{{Name: "queue", Took: 40 * time.Millisecond}, {Name: "run\x1b[31m", From: 40 * time.Millisecond, Took: 1900 * time.Millisecond}},
 	}
 }
 
@@ -376,6 +377,13 @@ func TestCalls(t *testing.T) {
 			code := b.run(append([]string{"calls"}, tt.args...)...)
 			testutil.Golden(t, b.golden("calls/"+tt.golden+".txt"), []byte(b.transcript(code)))
 		})
+	}
+}
+
+func TestPhasesOfACallThatRuns(t *testing.T) {
+	c := control.Call{State: control.Running, Accepted: time.Now().Add(-time.Hour), Phases: []control.Phase{{Name: "queue", Took: time.Second}, {Name: "run", From: time.Second}}}
+	if got := phasesText(c); !strings.HasPrefix(got, "queue 1.00 s, run 3599") || !strings.HasSuffix(got, " s so far") {
+		t.Error(got)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // What is used again comes back page by page out of the kernel's cache.
 func settle() {
 	debug.FreeOSMemory()
-	f, err := os.Open("/proc/self/maps")
+	f, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		return
 	}
@@ -23,11 +24,29 @@ func settle() {
 	if err != nil {
 		return
 	}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	for _, a := range unchanged(f, program) {
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, a.from, a.to-a.from, unix.MADV_DONTNEED) // a refusal costs memory, no more
+	}
+}
+
+// area is a part of a process's memory.
+type area struct{ from, to uintptr }
+
+// unchanged reads a process's smaps, and returns the parts of the program's file that nobody can write to and nobody has: what was
+// relocated before it was protected, and where a debugger has put its breakpoints, is nowhere else.
+func unchanged(smaps io.Reader, program string) (areas []area) {
+	var at area
+	var ours bool
+	for lines := bufio.NewScanner(smaps); lines.Scan(); {
 		if from, to, ok := unchanging(lines.Text(), program); ok {
-			_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED) // a refusal costs memory, no more
+			at, ours = area{from, to}, true
+		} else if kind, n, ok := strings.Cut(lines.Text(), ":"); !ok || strings.Contains(kind, " ") {
+			ours = false // another part
+		} else if ours && kind == "Anonymous" && strings.TrimSpace(n) == "0 kB" {
+			areas = append(areas, at)
 		}
 	}
+	return areas
 }
 
 // unchanging reads a line of a process's maps, and reports whether it is a part of the program's file that nobody can write to.

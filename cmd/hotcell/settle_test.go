@@ -24,6 +24,33 @@ func TestUnchanging(t *testing.T) {
 	}
 }
 
+// What was written to before it was protected, as a program that is loaded anywhere has it, is not given back.
+func TestUnchanged(t *testing.T) {
+	const program = "/usr/bin/hotcell"
+	part := func(head, anonymous string) string {
+		return head + "\nSize: 4 kB\nPrivate_Dirty: 0 kB\nAnonymous:   " + anonymous + "\nVmFlags: rd mr mw me\n"
+	}
+	smaps := part("00400000-00595000 r-xp 00000000 fe:00 1   "+program, "      0 kB") +
+		part("00595000-00762000 r--p 00195000 fe:00 1   "+program, "    376 kB") +
+		part("00762000-007a7000 rw-p 00362000 fe:00 1   "+program, "      0 kB") +
+		part("7fd6bd6cf000-7fd6bd80f000 r--p 00000000 00:00 0 ", "      0 kB")
+	if got := unchanged(strings.NewReader(smaps), program); len(got) != 1 || got[0] != (area{0x400000, 0x595000}) {
+		t.Errorf("got %x", got)
+	}
+	f, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer f.Close()
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(unchanged(f, self)) == 0 {
+		t.Error("no part of this program is found")
+	}
+}
+
 // A program goes on as before once its pages are given back.
 func TestSettle(t *testing.T) {
 	for range 3 {

@@ -294,7 +294,7 @@ func TestAudit(t *testing.T) {
 		t.Run(l.String(), func(t *testing.T) {
 			s := open(t, d, "/console/audit", l)
 			var head string
-			s.eval(`document.querySelector("code.head").innerText`, &head)
+			s.eval(`document.querySelector("code.chain-head").innerText`, &head)
 			s.write("#head", head)
 			s.send(`form[action="/console/audit/verify"] button.main`)
 			s.comes("/console/audit/verify", "The audit is as it was written")

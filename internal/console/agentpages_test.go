@@ -56,7 +56,11 @@ func TestSwitchesOfAgents(t *testing.T) {
 					t.Fatalf("%d %s", w.Code, w.Body)
 				}
 				if htmx {
-					harmless(t, pageOf(t, w, 200))
+					part := pageOf(t, w, 200)
+					harmless(t, part)
+					if n := find(part, "notice"); n == nil || attr(n, "hx-swap-oob") != "innerHTML" || !strings.Contains(said(n), " is o") {
+						t.Error("what was done is not said in the place that screen readers listen to")
+					}
 				}
 				page = pageOf(t, b.get("/console/agents/1"), 200)
 				return page

@@ -44,7 +44,7 @@ func (v *visit) call() error {
 		}
 		from = n
 	}
-	data, err := v.callView(v.ctx(), id, from)
+	data, err := v.callView(v.ctx(), id, from, nil)
 	if err != nil {
 		return err
 	}
@@ -57,11 +57,16 @@ func (v *visit) liveCall() error {
 	if _, _, err := v.calls().Show(v.ctx(), id); err != nil {
 		return err
 	}
+	var before *callView
 	return v.live(lookAgain, func(ctx context.Context) ([]piece, error) {
-		data, err := v.callView(ctx, id, anyPage)
+		data, err := v.callView(ctx, id, anyPage, before)
+		if t := (*trouble)(nil); errors.As(err, &t) && t.status == http.StatusServiceUnavailable {
+			return nil, nil // next time
+		}
 		if err != nil {
 			return nil, err
 		}
+		before = data
 		var pieces []piece
 		for _, name := range []string{"state", "head", "actions", "why", "phases", "usage", "result", "files", "events", "policy"} {
 			p, err := v.piece(name, "call", "call-"+name, data)
@@ -133,6 +138,11 @@ func repeated(call control.Call, asked *control.Request) (*a2e.CallRequest, erro
 
 // result sends what a call gave as a file to be saved.
 func (v *visit) result() error {
+	leave, err := v.reading()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	_, answer, err := v.calls().Show(v.ctx(), v.r.PathValue("id"))
 	switch {
 	case err != nil:
@@ -155,7 +165,12 @@ func (v *visit) listFiles() error {
 	if err != nil {
 		return err
 	}
+	leave, err := v.reading()
+	if err != nil {
+		return err
+	}
 	all, err := v.filesOf(v.ctx(), call.ID)
+	leave()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
+	"github.com/hotcell/hotcell/internal/control"
 )
 
 const (
@@ -49,36 +50,38 @@ type eventList struct {
 	Gone bool // they were sent and are not kept
 }
 
-// eventsFrom reads at most most events of a call from a sequence number on.
-func (v *visit) eventsFrom(ctx context.Context, id string, from, most int) (all []a2e.Event, err error) {
-	for len(all) < most {
+// eachEvent calls f with at most most events of a call from a sequence number on. Events carry pieces of files, so f keeps what it
+// needs of one and no more.
+func (v *visit) eachEvent(ctx context.Context, id string, from, most int, f func(*a2e.Event)) error {
+	for most > 0 {
 		some, err := v.calls().Events(ctx, id, from)
 		if err != nil || len(some) == 0 || some[len(some)-1].Seq < from {
-			return all, err
+			return err
 		}
-		all = append(all, some...)
-		from = all[len(all)-1].Seq + 1
+		from = some[len(some)-1].Seq + 1
+		some = some[:min(len(some), most)]
+		for i := range some {
+			f(&some[i])
+		}
+		most -= len(some)
 	}
-	return all[:most], nil
+	return nil
 }
 
-// listed makes rows of events.
-func listed(events []a2e.Event, from, total int, began time.Time) *eventList {
-	l := &eventList{Total: total, Earlier: from, Prev: -1}
-	for i := range events {
-		l.Rows = append(l.Rows, rowOf(&events[i], began))
-	}
+// listed makes rows of at most most events from one on. total is how many there are.
+func (v *visit) listed(ctx context.Context, call control.Call, from, most int) (*eventList, error) {
+	l := &eventList{Total: call.Events, Earlier: from, Prev: -1, Gone: from < call.Events}
 	if from > 0 {
 		l.Prev = max(0, from-eventsPage)
 	}
-	if n := len(events); n > 0 {
-		end := events[n-1].Seq + 1
-		if l.Total = max(total, end); l.Total > end {
+	err := v.eachEvent(ctx, call.ID, from, most, func(ev *a2e.Event) { l.Rows = append(l.Rows, rowOf(ev, call.Accepted)) })
+	if n := len(l.Rows); n > 0 {
+		end := l.Rows[n-1].Seq + 1
+		if l.Gone, l.Total = false, max(l.Total, end); l.Total > end {
 			l.Later, l.Next = l.Total-end, end
 		}
 	}
-	l.Gone = len(events) == 0 && from < total
-	return l
+	return l, err
 }
 
 func rowOf(ev *a2e.Event, began time.Time) eventRow {

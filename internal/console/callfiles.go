@@ -95,6 +95,11 @@ func lookable(name, kind string) bool {
 
 // wanted is the artifact that an address names.
 func (v *visit) wanted() (control.Call, *file, error) {
+	leave, err := v.reading()
+	if err != nil {
+		return control.Call{}, nil, err
+	}
+	defer leave()
 	call, _, err := v.calls().Show(v.ctx(), v.r.PathValue("id"))
 	if err != nil {
 		return call, nil, err

@@ -59,33 +59,23 @@ type callView struct {
 // fact is a name and a value.
 type fact struct{ Name, Value string }
 
-// callView looks up all that is told of a call. While it runs its newest events are shown, afterwards those from from on.
-func (v *visit) callView(ctx context.Context, id string, from int) (*callView, error) {
+// callView looks up all that is told of a call. While it runs its newest events are shown, afterwards those from from on. before
+// is the view of a moment ago, nil for none: what it said meanwhile is not read again where it said nothing.
+func (v *visit) callView(ctx context.Context, id string, from int, before *callView) (*callView, error) {
+	leave, err := v.reading()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	call, answer, err := v.calls().Show(ctx, id)
 	if err != nil {
 		return nil, err
 	}
+	if !v.who.May(auth.Admin) {
+		call.Account = nil // it is the audit's
+	}
 	d := &callView{Call: call, Live: !call.State.Terminal(), Skills: v.o.Reader != nil && v.who.May(auth.SkillsRead) && call.Code != a2e.UnknownSkill}
-	most := eventsPage
-	switch {
-	case d.Live:
-		from, most = max(0, call.Events-eventsLive), eventsLive
-	case from == anyPage && call.Code != "" && call.Events > 0:
-		from = (call.Events - 1) / eventsPage * eventsPage
-	case from == anyPage:
-		from = 0
-	}
-	events, err := v.eventsFrom(ctx, call.ID, from, most)
-	d.lose("its events", v.lost(err))
-	if err == nil {
-		d.Events = listed(events, from, call.Events, call.Accepted)
-	}
-	if call.Events <= fewEvents && (!d.Live || call.Events <= eventsLive) {
-		if d.Files, err = v.filesOf(ctx, call.ID); err != nil {
-			d.Files = nil
-			d.lose("its files", v.lost(err))
-		}
-	}
+	v.said(ctx, d, from, before)
 	v.booked(ctx, d)
 	c := &cause{call: call, ran: d.Ran, asked: d.Asked}
 	c.uses, d.Cost = d.Uses, costOf(d.Uses)
@@ -95,6 +85,33 @@ func (v *visit) callView(ctx context.Context, id string, from int) (*callView, e
 	d.fill(c, answer)
 	d.repeatable(v.o.Handler != nil)
 	return d, nil
+}
+
+// said looks up the events of a call, and its files where that is not too much.
+func (v *visit) said(ctx context.Context, d *callView, from int, before *callView) {
+	call, most := d.Call, eventsPage
+	switch {
+	case before != nil && before.Live == d.Live && before.Call.Events == call.Events && len(before.Lost) == 0:
+		d.Events, d.Files = before.Events, before.Files
+		return
+	case d.Live:
+		from, most = max(0, call.Events-eventsLive), eventsLive
+	case from == anyPage && call.Code != "" && call.Events > 0:
+		from = (call.Events - 1) / eventsPage * eventsPage
+	case from == anyPage:
+		from = 0
+	}
+	var err error
+	if d.Events, err = v.listed(ctx, call, from, most); err != nil {
+		d.Events = nil
+		d.lose("its events", v.lost(err))
+	}
+	if call.Events <= fewEvents && (!d.Live || call.Events <= eventsLive) {
+		if d.Files, err = v.filesOf(ctx, call.ID); err != nil {
+			d.Files = nil
+			d.lose("its files", v.lost(err))
+		}
+	}
 }
 
 // booked looks up what is kept beside a call: what it was asked, the policy that it ran under, what it used outside of its cell.
@@ -119,11 +136,9 @@ func (d *callView) lose(part, why string) {
 
 // lastEvent is the newest event that is kept of a call; nil: there is none.
 func (v *visit) lastEvent(ctx context.Context, call control.Call) *a2e.Event {
-	events, err := v.eventsFrom(ctx, call.ID, max(0, call.Events-1), 1)
-	if err != nil || len(events) == 0 {
-		return nil
-	}
-	return &events[0]
+	var last *a2e.Event
+	_ = v.eachEvent(ctx, call.ID, max(0, call.Events-1), 1, func(ev *a2e.Event) { last = ev }) // then it is not told
+	return last
 }
 
 func (d *callView) fill(c *cause, answer *a2e.CallResponse) {

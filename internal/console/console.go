@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
@@ -25,6 +26,8 @@ const MaxBody = 2 << 20
 const (
 	maxRequests = 256
 	maxStreams  = 128
+	maxReads    = 16               // of what calls said and gave: that may be much, and is read whole
+	readWait    = 10 * time.Second // for one of these
 )
 
 // Options are what the console shows. Control, Book and Pulse are required; pages of what is nil are absent.
@@ -58,6 +61,7 @@ type Console struct {
 	key      []byte       // of the marks against forged requests
 	requests *auth.Shares // a place for each request that is served
 	streams  *auth.Shares // and for each live page
+	reads    *auth.Shares // and for who reads what calls said
 	starts   *starts      // calls that pages started
 	figures  *figures
 	pulls    pulls         // of images
@@ -82,6 +86,7 @@ func New(o Options) (*Console, error) {
 	c := &Console{
 		o: o, mux: http.NewServeMux(), drawn: drawn, sessions: newSessions(), key: make([]byte, 32),
 		requests: auth.NewShares(maxRequests, maxRequests/2), streams: auth.NewShares(maxStreams, maxStreams/2),
+		reads:  auth.NewShares(maxReads, maxReads/2),
 		starts: newStarts(), figures: newFigures(), closing: make(chan struct{}),
 		desk: make(chan struct{}, 1), verify: make(chan struct{}, 1),
 	}
@@ -105,6 +110,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers send forms of ours with "Origin: null", which is refused
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	if r.URL.Path == Base {
 		http.Redirect(w, r, Base+"/", http.StatusSeeOther)

@@ -19,7 +19,7 @@ func (c *cause) afterKill(e explanation) explanation {
 	if n := bytesOf(b.value); n < mostMemory {
 		change = b.raise("limits.memory", bytesText(roomy(2*max(n, 128*mib), mostMemory)))
 	}
-	e.Change = append(change, e.Change[:min(1, len(e.Change))]...)
+	e.Change = append(change, advice{Do: "Or let that process need less: read large files in pieces, or run fewer helpers at once."})
 	e.Again = "It would most likely fail in the same way: raise the limit first."
 	return e
 }

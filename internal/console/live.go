@@ -31,6 +31,10 @@ var errEnded = errors.New("nothing more will come")
 // returns is sent where it differs from what was sent under the same name before. With [errEnded] the last pieces are sent and the
 // page closes the stream; with another error the connection ends, and the browser makes a new one.
 func (v *visit) live(every time.Duration, next func(ctx context.Context) ([]piece, error)) error {
+	if v.r.Method == http.MethodHead {
+		v.w.Header().Set("Content-Type", eventStream)
+		return nil
+	}
 	give, ok := v.streams.Take(v.who.Principal, 1)
 	if !ok {
 		return busy()

@@ -47,6 +47,7 @@ func (v *visit) signIn() error {
 	case err == nil, errors.Is(err, auth.ErrMissing):
 		return v.renderAs(http.StatusUnauthorized, "login", "Sign in", loginView{next, "Paste a token: hotcell tokens create makes one."})
 	case errors.Is(err, auth.ErrRefused), errors.Is(err, auth.ErrAgent):
+		v.o.Log.Warn("console: a sign-in was refused", "from", v.r.RemoteAddr)
 		return v.renderAs(http.StatusUnauthorized, "login", "Sign in", loginView{next, "This token is not known, has expired or was revoked."})
 	}
 	return err

@@ -24,6 +24,7 @@ import (
 const (
 	maxDrawn = 100_000 // bytes
 	maxDeep  = 40      // quotes and lists within each other, as far as the signs at the beginning of a line tell
+	maxCells = 20_000  // of tables: each row gets as many as the table has columns
 	maxSigns = 6_000   // brackets and signs of emphasis, whose pairs take long to find
 )
 
@@ -41,7 +42,7 @@ var (
 // drawn turns instructions into HTML, or returns them as plain text where that would be too much.
 func drawn(body string) (html template.HTML, plain string) {
 	body = plainText(body)
-	if len(body) > maxDrawn || deep(body) || signs(body) > maxSigns {
+	if len(body) > maxDrawn || deep(body) || cells(body) > maxCells || signs(body) > maxSigns {
 		return "", body
 	}
 	var b bytes.Buffer
@@ -58,6 +59,17 @@ func signs(body string) (n int) {
 		}
 	}
 	return n
+}
+
+// cells is how many cells tables may have at most: a table is lines without an empty one between them, and as wide as its widest.
+func cells(body string) (n int) {
+	rows, wide := 0, 0
+	for line := range strings.SplitSeq(body, "\n") {
+		if rows, wide = rows+1, max(wide, strings.Count(line, "|")); strings.TrimSpace(line) == "" {
+			n, rows, wide = n+rows*wide, 0, 0
+		}
+	}
+	return n + rows*wide
 }
 
 // deep reports whether a line opens more quotes and lists than people write.

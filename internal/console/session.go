@@ -141,7 +141,9 @@ func (v *visit) identify() error {
 		v.who, v.known = who, true
 		return nil
 	case errors.Is(err, auth.ErrMissing), errors.Is(err, auth.ErrRefused), errors.Is(err, auth.ErrAgent):
-		v.sessions.end(id)
+		if v.signed { // and not a token that came beside it
+			v.sessions.end(id)
+		}
 		v.signed = false
 		return errSignIn
 	}
@@ -157,6 +159,11 @@ func headerToken(r *http.Request) (auth.Secret, bool) {
 	return auth.NewSecret(token), true
 }
 
+// browses reports whether a browser sent a request, as far as that shows.
+func browses(r *http.Request) bool {
+	return cookie(r) != "" || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
+}
+
 // markOf is what forms of a browser carry. Other sites can neither read it nor make it.
 func (c *Console) markOf(cookie string) string {
 	h := hmac.New(sha256.New, c.key)
@@ -164,9 +171,10 @@ func (c *Console) markOf(cookie string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// genuine reports whether a write comes from a page of ours. What brings its own token is no browser that was led astray.
+// genuine reports whether a write comes from a page of ours. What brings a token of its own and nothing that browsers send is none
+// that was led astray; a browser whose token a proxy adds has the mark as all others.
 func (v *visit) genuine() bool {
-	if _, ok := headerToken(v.r); ok && v.o.Auth != nil {
+	if _, ok := headerToken(v.r); ok && v.who.Principal != "" && !browses(v.r) {
 		return true
 	}
 	got := v.r.Header.Get("X-CSRF-Token")

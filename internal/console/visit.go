@@ -50,6 +50,11 @@ func (v *visit) enter(p page) error {
 			return &trouble{status: http.StatusForbidden, title: "Not for an agent", message: "This token speaks for the agent " + v.who.Agent + ". People decide about this, with a token of their own."}
 		}
 	}
+	if writes(v.r.Method) {
+		if err := v.readForm(); err != nil {
+			return err
+		}
+	}
 	if writes(v.r.Method) && !v.genuine() {
 		return &trouble{status: http.StatusForbidden, title: "This form is too old", message: "It was made before you signed in, or before hotcell was started anew. Go back, load the page again, and send it again."}
 	}
@@ -64,6 +69,32 @@ func (v *visit) enter(p page) error {
 
 func writes(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
+}
+
+// readForm reads the form of a write. One that can't be read to its end is refused: what is missing would count as taken away.
+func (v *visit) readForm() error {
+	err := v.r.ParseForm()
+	if err == nil {
+		if err = v.r.ParseMultipartForm(MaxBody); errors.Is(err, http.ErrNotMultipart) {
+			err = nil
+		}
+	}
+	var large *http.MaxBytesError
+	if err == nil || errors.As(err, &large) {
+		return err
+	}
+	return wrong("The form can't be read to its end, so nothing was done. Go back, load the page again, and send it again.")
+}
+
+// reading waits for a place to read what calls said and gave.
+func (v *visit) reading() (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(v.ctx(), readWait)
+	defer cancel()
+	leave, ok := v.reads.Wait(ctx, v.who.Principal, 1)
+	if !ok {
+		return nil, busy()
+	}
+	return leave, nil
 }
 
 func busy() *trouble {

@@ -46,8 +46,14 @@ type numbered struct {
 	numbers map[string]uint32
 }
 
+// mostNames bounds them: callers can type what they like. Those beyond have the number of no name.
+const mostNames = 50_000
+
 func (w *numbered) of(text string) uint32 {
 	n, ok := w.numbers[text]
+	if !ok && len(w.texts) >= mostNames && text != "" {
+		return w.of("")
+	}
 	if !ok {
 		if w.numbers == nil {
 			w.numbers = map[string]uint32{}

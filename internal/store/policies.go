@@ -90,9 +90,12 @@ func (s *Store) Policy(ctx context.Context, id string) (*control.Ran, error) {
 	return &p, json.Unmarshal(data, &p)
 }
 
-// dropPolicies removes those that no call refers to: the oldest call is younger than whatever used them.
-func dropPolicies(tx *sql.Tx) (bool, error) {
-	n, err := affected(tx.Exec(`DELETE FROM policies WHERE digest IN (SELECT digest FROM policies
-		WHERE used + ? < coalesce((SELECT min(accepted) FROM calls), 1 << 62) LIMIT ?)`, usedGrain.Microseconds(), trimEvents))
-	return n == trimEvents, err
+// dropPolicies removes those that no call refers to: the oldest call is younger than whatever used them. Where there is no call, those
+// of the last hour stay: who wrote them takes them to be there.
+func dropPolicies(now time.Time) trimStep {
+	return func(tx *sql.Tx) (bool, error) {
+		n, err := affected(tx.Exec(`DELETE FROM policies WHERE digest IN (SELECT digest FROM policies
+			WHERE used + ? < coalesce((SELECT min(accepted) FROM calls), ?) LIMIT ?)`, usedGrain.Microseconds(), now.UnixMicro(), trimEvents))
+		return n == trimEvents, err
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -174,5 +175,16 @@ func TestStatsThatAreRefused(t *testing.T) {
 		if _, err := s.Stats(t.Context(), control.Whose{}, q); err == nil || err.Error() != want {
 			t.Errorf("%+v: %v", q, err)
 		}
+	}
+}
+
+// Names that callers make up take only so much room.
+func TestNumberedIsBounded(t *testing.T) {
+	var w numbered
+	for n := range mostNames + 10 {
+		w.of(strconv.Itoa(n + 1))
+	}
+	if n := w.of("one more"); w.texts[n] != "" || w.texts[w.of("1")] != "1" || len(w.texts) != mostNames+1 {
+		t.Errorf("%d names", len(w.texts))
 	}
 }

@@ -45,7 +45,7 @@ func (s *Store) trim(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.repeat(ctx, dropPolicies); err != nil {
+	if err := s.repeat(ctx, dropPolicies(now)); err != nil {
 		return err
 	}
 	if err := s.trimChain(ctx, now); err != nil {
