@@ -121,7 +121,7 @@ func TestPages(t *testing.T) {
 // Every page can be read where there are no scripts.
 func TestPagesWithoutScripts(t *testing.T) {
 	d := openDaemon(t)
-	for _, l := range []look{{noScript: true}, {noScript: true, width: narrow, dark: true}} {
+	for _, l := range []look{{noScript: true, width: narrow, dark: true}} {
 		t.Run(l.String(), func(t *testing.T) {
 			s := blank(t, d, l)
 			for _, p := range stops(d.seeded) {
