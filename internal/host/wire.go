@@ -156,7 +156,7 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 	host.Store(supervisor)
 	out.calls.Store(supervisor)
 	if err := errors.Join(supervisor.Recall(ctx), supervisor.Recover(ctx)); err != nil {
-		return nil, fmt.Errorf("journal %s: %w", cfg.JournalPath(), err)
+		return nil, fmt.Errorf("journal %s: %w", cfg.Journal(), err)
 	}
 	return supervisor, nil
 }
@@ -230,40 +230,6 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, watch 
 
 func closing(c io.Closer) cleanup.Step {
 	return func(context.Context) error { return c.Close() }
-}
-
-// AuditKey is the file with the key that seals the audit, beside the journal.
-const AuditKey = "audit.key"
-
-// OpenJournal opens the journal. There is no hotcell without one: a call that nobody remembers could run twice, or end
-// without an answer.
-func OpenJournal(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
-	return openJournal(ctx, cfg, log, nil)
-}
-
-func openJournal(ctx context.Context, cfg *config.Config, log *slog.Logger, watch store.Observer) (*store.Store, error) {
-	o := journalOptions(cfg, log)
-	o.Watch = watch
-	return store.Open(ctx, o)
-}
-
-// OpenAudit opens the journal to be read: no key is made where there is none.
-func OpenAudit(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
-	o := journalOptions(cfg, log)
-	o.ReadKey = true
-	return store.Open(ctx, o)
-}
-
-func journalOptions(cfg *config.Config, log *slog.Logger) store.Options {
-	keep := cfg.Store.Keep
-	return store.Options{
-		Path: cfg.JournalPath(), Sync: cfg.Store.Sync, Log: log, Key: filepath.Join(filepath.Dir(cfg.JournalPath()), AuditKey),
-		Keep: store.Keep{
-			Calls: time.Duration(keep.Calls), Events: time.Duration(keep.Events), Artifacts: time.Duration(keep.Artifacts),
-			Max: int64(keep.Max), Replay: executor.Replay,
-			Audit: time.Duration(cfg.Audit.Keep), AuditMax: int64(cfg.Audit.Max),
-		},
-	}
 }
 
 // DataFolder makes the data folder and makes sure that it can be written. Calls are journalled there: it is its owner's
