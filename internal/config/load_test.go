@@ -58,7 +58,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Policy:  Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Digests: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
 		Images:  Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}, Keep: 7 * Day, Auth: Logins{}},
 		Store:   Store{Sync: "normal", Keep: Keep{Calls: 30 * Day, Events: 7 * Day, Artifacts: 7 * Day, Requests: true, Max: 10 << 30}},
-		Audit: Audit{Keep: 400 * Day, Max: 1 << 30},
+		Audit:   Audit{Keep: 400 * Day, Max: 1 << 30},
 		Tools:   Tools{MCP: map[string]MCPServer{}},
 		A2E:     A2E{Errors: "resp", EmbedEvents: true, SessionIdle: Age(10 * time.Minute)},
 		LLM: LLM{Providers: []llm.Provider{{

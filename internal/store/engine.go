@@ -15,6 +15,8 @@ type engine interface {
 	// connect opens the pools: one connection that writes, and some that read. The database is at the latest version then.
 	connect(ctx context.Context, sync string) (write, read *sql.DB, err error)
 
+	beats() *sql.DB // a pool for leases; nil where locks on files tell who lives
+
 	// within bounds how long a transaction may take: a file waits for nobody but the disk.
 	within(ctx context.Context) (context.Context, context.CancelFunc)
 

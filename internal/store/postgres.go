@@ -117,6 +117,10 @@ func (e *postgresEngine) within(ctx context.Context) (context.Context, context.C
 	return context.WithTimeout(ctx, writeLimit)
 }
 
+func (e *postgresEngine) beats() *sql.DB {
+	return e.open(2, false, map[string]string{"statement_timeout": ms(leaseLimit), "lock_timeout": ms(leaseLimit)})
+}
+
 func (e *postgresEngine) present() error { return nil }
 
 func (e *postgresEngine) ready() error {

@@ -70,6 +70,8 @@ func (e *sqliteEngine) within(ctx context.Context) (context.Context, context.Can
 	return ctx, func() {}
 }
 
+func (e *sqliteEngine) beats() *sql.DB { return nil }
+
 func (e *sqliteEngine) present() error {
 	info, err := os.Stat(e.path)
 	if err != nil || !os.SameFile(info, e.file) {

@@ -66,6 +66,7 @@ type Store struct {
 	write    *sql.DB // one connection
 	read     *sql.DB
 	stmts    statements
+	leases   *Leases // nil for a file
 	queue    *queue
 	loop     sync.WaitGroup
 	meter    meter
@@ -147,6 +148,9 @@ func (s *Store) open(ctx context.Context, sync string) (err error) {
 	if s.write, s.read, err = s.engine.connect(ctx, sync); err != nil {
 		return err
 	}
+	if db := s.engine.beats(); db != nil {
+		s.leases = &Leases{db}
+	}
 	return s.stmts.prepare(ctx, s.write)
 }
 
@@ -163,6 +167,9 @@ func (s *Store) closeFiles() error {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
+	}
+	if s.leases != nil {
+		errs = append(errs, s.leases.db.Close())
 	}
 	return errors.Join(errs...)
 }
