@@ -226,3 +226,79 @@ func TestAWriterThatIsStopped(t *testing.T) {
 	s.Say("c1", 0, false, json.RawMessage(`{}`))
 	flush(t, s)
 }
+
+// By the leases supervisors learn who lives, and one succeeds in declaring another dead.
+func TestLeases(t *testing.T) {
+	url := onlyPostgres(t)
+	a, err := Open(t.Context(), Options{URL: url})
+	must(t, err)
+	defer func() { must(t, a.Close()) }()
+	b, err := Open(t.Context(), Options{URL: url})
+	must(t, err)
+	defer func() { must(t, b.Close()) }()
+	must(t, a.Leases().Enroll(t.Context(), "a", "host"))
+	must(t, b.Leases().Enroll(t.Context(), "b", "host"))
+	beat := func(s *Store, id string) (map[string]bool, bool) {
+		t.Helper()
+		peers := map[string]bool{}
+		alive, err := s.Leases().Beat(t.Context(), id, func(peer string, silent time.Duration, dead bool) {
+			if silent < 0 || silent > time.Minute {
+				t.Errorf("%s is silent for %s", peer, silent)
+			}
+			peers[peer] = dead
+		})
+		must(t, err)
+		return peers, alive
+	}
+	if peers, alive := beat(a, "a"); !alive || len(peers) != 2 || peers["b"] {
+		t.Errorf("%v, %v", peers, alive)
+	}
+	if did, err := a.Leases().Declare(t.Context(), "b", time.Minute); did || err != nil {
+		t.Errorf("declared dead though it was not silent: %v", err)
+	}
+	won := 0
+	testutil.Poll(t, 30*time.Second, func() bool {
+		for _, s := range []*Store{a, b} {
+			did, err := s.Leases().Declare(t.Context(), "b", 10*time.Millisecond)
+			must(t, err)
+			if did {
+				won++
+			}
+		}
+		return won > 0
+	})
+	if _, alive := beat(b, "b"); alive || won != 1 {
+		t.Errorf("the dead one counts as alive, or it was declared dead %d times", won)
+	}
+	must(t, b.Leases().Leave(t.Context(), "b"))
+	if peers, _ := beat(a, "a"); len(peers) != 1 {
+		t.Errorf("who has left is there: %v", peers)
+	}
+}
+
+// A call is cancelled by whoever runs it, and asked about once.
+func TestCancelsAreTaken(t *testing.T) {
+	s, err := Open(t.Context(), Options{URL: onlyPostgres(t)})
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	accept(t, s, taken("c1", "r1")) // of the instance "one"
+	for range 2 {
+		if asked, err := s.AskCancel(t.Context(), "c1", true); !asked || err != nil {
+			t.Errorf("%v, %v", asked, err)
+		}
+	}
+	take := func(instance string) (all []string) {
+		t.Helper()
+		must(t, s.Cancels(t.Context(), instance, func(call string, operator bool) { all = append(all, fmt.Sprint(call, operator)) }))
+		return all
+	}
+	if got := take("two"); got != nil {
+		t.Errorf("another one's: %v", got)
+	}
+	if got := take("one"); !slices.Equal(got, []string{"c1true"}) {
+		t.Errorf("%v", got)
+	}
+	if got := take("one"); got != nil {
+		t.Errorf("again: %v", got)
+	}
+}
