@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -80,4 +81,18 @@ func makeKey(path string) ([]byte, error) {
 // noteKey enters into the audit that there is a new key. Where rows were sealed with another one, that one is gone.
 func (s *Store) noteKey(ctx context.Context) error {
 	return s.Record(ctx, audit.Entry{Kind: audit.KeyMade, Data: map[string]any{"key": s.key.String()}})
+}
+
+// warnOfKeys tells of a key that is another one than the last row was sealed with: what both seal can't be verified with one.
+func (s *Store) warnOfKeys(ctx context.Context) {
+	if s.leases == nil {
+		return // a key in a file that was lost is made anew, which is on record
+	}
+	head, _, err := readMark(ctx, s.read, markHead)
+	if err != nil || head.N == 0 {
+		return
+	}
+	if mine := s.key.SealHead(head.AuditHead); !bytes.Equal(mine, head.Seal) {
+		s.log.Warn("the audit was sealed with another key than this supervisor's, or with none: all that share the store need the same audit.key", "key", s.key.String())
+	}
 }

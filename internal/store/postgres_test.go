@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/testutil"
 )
@@ -300,5 +301,34 @@ func TestCancelsAreTaken(t *testing.T) {
 	}
 	if got := take("one"); got != nil {
 		t.Errorf("again: %v", got)
+	}
+}
+
+// Supervisors that share a store and have different keys of the audit are told so.
+func TestKeysOfTheAuditThatDiffer(t *testing.T) {
+	url := onlyPostgres(t)
+	for _, tt := range []struct {
+		secret string
+		warns  bool
+	}{
+		{strings.Repeat("5a", 32), false}, {strings.Repeat("5a", 32) + "\n", false}, {strings.Repeat("77", 32), true}, {"", true},
+	} {
+		var log bytes.Buffer
+		o := Options{URL: url, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		if tt.secret != "" {
+			o.Secret = []byte(tt.secret)
+		}
+		s, err := Open(t.Context(), o)
+		must(t, err)
+		if warns := strings.Contains(log.String(), "another key"); warns != tt.warns || tt.secret != "" && strings.Contains(log.String(), tt.secret) {
+			t.Errorf("%.4s: %s", tt.secret, log.String())
+		}
+		if !tt.warns {
+			must(t, s.Record(t.Context(), audit.Entry{Kind: audit.TokenRevoke}))
+		}
+		must(t, s.Close())
+	}
+	if _, err := Open(t.Context(), Options{URL: url, Secret: []byte("5a5a")}); err == nil || !strings.Contains(err.Error(), "audit.key: expected 64 hex digits") || strings.Contains(err.Error(), "5a5a") {
+		t.Errorf("a bad key: %v", err)
 	}
 }

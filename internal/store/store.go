@@ -108,6 +108,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if s.key, made, err = keyOf(opts); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
 	}
+	s.warnOfKeys(ctx)
 	s.loop.Go(s.run)
 	if made {
 		if err := s.noteKey(ctx); err != nil {

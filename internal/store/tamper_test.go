@@ -94,20 +94,26 @@ func (c *crime) tamper(statements ...string) {
 	})
 }
 
-func (c *crime) inside(do func(db *sql.DB) error) {
+// database is what the attacker has.
+func (c *crime) database() *sql.DB {
 	c.t.Helper()
 	path := filepath.Join(c.dir, "hotcell.db")
-	db, err := sql.Open("sqlite", path)
-	if base := os.Getenv(envPostgres); base != "" {
-		url, err := schemaFor(c.t.Context(), base, path)
+	base := os.Getenv(envPostgres)
+	if base == "" {
+		db, err := sql.Open("sqlite", path)
 		must(c.t, err)
-		e, err := newPostgres(url)
-		must(c.t, err)
-		db = e.open(1, false, nil)
+		return db
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	url, err := schemaFor(c.t.Context(), base, path)
+	must(c.t, err)
+	e, err := newPostgres(url)
+	must(c.t, err)
+	return e.open(1, false, nil)
+}
+
+func (c *crime) inside(do func(db *sql.DB) error) {
+	c.t.Helper()
+	db := c.database()
 	if err := errors.Join(do(db), db.Close()); err != nil {
 		c.t.Fatal(err)
 	}
