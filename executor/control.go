@@ -114,6 +114,9 @@ func (s *Supervisor) cancel(ctx context.Context, whose control.Whose, id string)
 	case err != nil:
 		return err
 	case c == nil && r.Answer == nil:
+		if s.askCancel(ctx, r.ID, whose) {
+			return nil
+		}
 		return fmt.Errorf("%s: %w", clip(id, 80), control.ErrElsewhere)
 	case c == nil || c.hasEnded():
 		return fmt.Errorf("%s: %w", clip(id, 80), control.ErrEnded)

@@ -40,11 +40,14 @@ func newReaper() *reaper {
 }
 
 // Tend closes the calls that dead supervisors left open, removes what is left behind and has the journal trimmed: at once,
-// and then again each minute, until ctx ends or the supervisor gives up. One Tend a supervisor is enough.
+// and then again each minute and when another is found dead, until ctx ends or the supervisor gives up. One Tend a supervisor is enough.
 func (s *Supervisor) Tend(ctx context.Context) {
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.base, cancel)()
+	beside.Go(func() { s.heed(ctx) })
 	failing := false
 	for i := 0; ; i++ {
 		err := errors.Join(s.Recover(ctx), s.Sweep(ctx), s.Trim(ctx))
@@ -59,10 +62,23 @@ func (s *Supervisor) Tend(ctx context.Context) {
 		}
 		select {
 		case <-time.After(pause):
+		case <-s.deaths():
+			i = -1
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// mourner is an [Owners] that hears of others' deaths.
+type mourner interface{ Deaths() <-chan struct{} }
+
+// deaths tells that some supervisor was found dead. It is nil where only a look tells.
+func (s *Supervisor) deaths() <-chan struct{} {
+	if m, ok := s.cfg.Owners.(mourner); ok {
+		return m.Deaths()
+	}
+	return nil
 }
 
 // Sweep asks the engine once for everything with hotcell's labels and removes what is garbage: what nobody uses any more,

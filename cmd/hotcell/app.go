@@ -72,8 +72,9 @@ type system struct {
 	audit      control.Auditor                 // reads the audit; may be nil
 	explain    control.Explainer               // these two may be nil as well
 	images     control.Images
-	journalled func() error // says why no call can be journalled; nil: always
-	canary     canary       // sees whether cells can be made
+	journalled func() error    // says why no call can be journalled; nil: always
+	canary     canary          // sees whether cells can be made
+	lost       <-chan struct{} // closed once other supervisors have declared this one dead; may be nil
 	close      func() error
 }
 

@@ -101,7 +101,7 @@ func (a *app) auditStore(ctx context.Context) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(cfg.JournalPath()); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(cfg.JournalPath()); cfg.JournalPath() != "" && errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("there is no journal yet: %s", oneLine(cfg.JournalPath(), 300))
 	}
 	return host.OpenAudit(ctx, cfg, a.logger(cfg, slog.LevelWarn))

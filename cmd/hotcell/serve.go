@@ -65,8 +65,10 @@ func (a *app) serve(ctx context.Context, overrides map[string]any) error {
 		log.Info("SIGHUP: nothing to reload: skills are read again by themselves, the configuration at a restart")
 	}
 	defer sys.watched(ctx)()
+	ctx, fenced := fence(ctx, sys)
+	defer fenced()
 	signals := a.interruptible(ctx, sys.supervisor, hangUp, func(ctx context.Context) { err = a.daemonDoors(ctx, sys, cfg, log) })
-	return errors.Join(killedBy(signals, err), sys.close())
+	return errors.Join(killedBy(signals, err), whyFenced(ctx), sys.close())
 }
 
 // daemonDoors listens, says so, and serves until ctx ends.

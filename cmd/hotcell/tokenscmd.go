@@ -242,7 +242,7 @@ func (a *app) tokenStore(ctx context.Context) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(cfg.JournalPath()); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(cfg.JournalPath()); cfg.JournalPath() != "" && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return host.OpenJournal(ctx, cfg, a.logger(cfg, slog.LevelWarn))

@@ -68,6 +68,22 @@ func (q *Quotas) Recall(principal string, slice int64, cpu time.Duration, memory
 	q.of(principal).add(slice, cpu, memory)
 }
 
+// Learn is [Quotas.Recall] for what all processes together are known to have used: what was used here is in it already, or soon
+// will be.
+func (q *Quotas) Learn(principal string, slice int64, cpu time.Duration, memory int64) {
+	if !q.daily() || principal == "" || slice < q.Since() || slice > number(q.now()) {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.of(principal)
+	var have use
+	if u := s.day[slice%slices]; u.slice == slice {
+		have = u
+	}
+	s.add(slice, cpu-have.cpu, memory-have.memory)
+}
+
 // daily reports whether anything is bounded by what a day has.
 func (q *Quotas) daily() bool { return q.quota.CPU > 0 || q.quota.Memory > 0 }
 

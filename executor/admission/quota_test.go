@@ -171,3 +171,18 @@ func TestADaysUseSurvivesARestart(t *testing.T) {
 	none.Spend = func(string, int64, time.Duration, int64) { t.Error("nothing bounds a day") }
 	none.enter(t, "p").Leave(time.Hour, 1)
 }
+
+// What others have used counts, and what was used here is not counted twice.
+func TestWhatIsUsedElsewhere(t *testing.T) {
+	c := count(Quota{CPU: 10 * time.Second})
+	now := number(c.at)
+	c.enter(t, "ann").Leave(4*time.Second, 0)
+	c.Learn("ann", now, 4*time.Second, 0) // its own
+	c.enter(t, "ann").Leave(0, 0)
+	c.Learn("ann", now, 9*time.Second, 0)
+	c.enter(t, "ann").Leave(0, 0)
+	c.Learn("ann", now, 3*time.Second, 0) // an old look
+	c.enter(t, "ann").Leave(2*time.Second, 0)
+	c.refused(t, "ann", "10s of processor time a day")
+	c.enter(t, "bob").Leave(0, 0)
+}

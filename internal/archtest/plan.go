@@ -253,6 +253,7 @@ func dependencies() []dependency {
 		{"golang.org/x/term", []string{"cmd/hotcell"}, "only the program has a terminal"},
 		{"github.com/oklog/ulid/v2", []string{"executor"}, "call ids are made where calls are accepted"},
 		{"modernc.org/sqlite", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
+		{"github.com/jackc/pgx/v5", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/pressly/goose/v3", []string{"internal/store"}, "the journal is the only one who speaks SQL"},
 		{"github.com/prometheus/client_golang", []string{"internal/metrics"}, "others report through small observer interfaces"},
 		{"github.com/go-logr/logr", []string{"internal/telemetry", "sandbox/kubernetes"}, "the libraries behind the exporter log through it, and those behind the driver are kept quiet with it"},

@@ -81,6 +81,7 @@ func otherFields() []field {
 		{"store.keep.artifacts", func(c *Config) any { return &c.Store.Keep.Artifacts }},
 		{"store.keep.requests", func(c *Config) any { return &c.Store.Keep.Requests }},
 		{"store.keep.max", func(c *Config) any { return &c.Store.Keep.Max }},
+		{"audit.key", func(c *Config) any { return &c.Audit.Key }},
 		{"audit.keep", func(c *Config) any { return &c.Audit.Keep }},
 		{"audit.max", func(c *Config) any { return &c.Audit.Max }},
 		{"tools.mcp", func(c *Config) any { return &c.Tools.MCP }},

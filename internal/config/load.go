@@ -240,6 +240,8 @@ func (c *Config) expand(home string) {
 	if rest, ok := strings.CutPrefix(c.Store.URL, sqliteURL+"~/"); ok {
 		c.Store.URL = sqliteURL + filepath.Join(home, rest)
 	}
+	expandReference(&c.Store.URL, home)
+	expandReference(&c.Audit.Key, home)
 	paths := []*string{&c.Socket, &c.DataDir, &c.Images.Lock}
 	for i := range c.LLM.Providers {
 		expandReference(&c.LLM.Providers[i].Credential, home)

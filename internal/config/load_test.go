@@ -163,7 +163,7 @@ store:
   url: sqlite://~/j.db
   sync: full
   keep: {calls: 90d, events: 36h, artifacts: 0, requests: false, max: 1GiB}
-audit: {keep: 90d, max: 64Mi}
+audit: {key: "env:AUDIT_KEY", keep: 90d, max: 64Mi}
 tools:
   mcp:
     notes: {command: [notes-server, --stdio], env: {TOKEN: "env:NOTES_TOKEN"}, tools: [find*], read_only: [find], timeout: 20s, skills: [minutes], recommends: [note-taking]}
@@ -226,7 +226,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 		Store: Store{
 			URL: "sqlite:///root/j.db", Sync: "full", Keep: Keep{Calls: 90 * Day, Events: Day + Day/2, Max: 1 << 30},
 		},
-		Audit: Audit{Keep: 90 * Day, Max: 64 << 20},
+		Audit: Audit{Key: "env:AUDIT_KEY", Keep: 90 * Day, Max: 64 << 20},
 		Tools: Tools{MCP: map[string]MCPServer{
 			"notes": {
 				Command: []string{"notes-server", "--stdio"}, Env: map[string]string{"TOKEN": "env:NOTES_TOKEN"},

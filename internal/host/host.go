@@ -42,6 +42,7 @@ type System struct {
 	Images     control.Images                  // keeps the images of cells, for admins
 	Journalled func() error                    // says why no call can be journalled
 	Canary     *Canary                         // makes a cell now and then to see whether it can; nil: nobody does
+	Lost       <-chan struct{}                 // closed once other supervisors have declared this one dead; nil: they never do
 	Close      func() error
 }
 

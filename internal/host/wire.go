@@ -109,6 +109,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 		Auth: Authenticator(cfg, p.journal), Installer: AuditedInstaller{installer, p.journal}, Audit: p.journal,
 		Explain: explainer{cfg, lib, log}, Images: imageDesk{cfg, p.images, p.journal, lib},
 		Canary: newCanary(time.Duration(cfg.Readiness.Canary), song(cfg, o, p), counted, log),
+		Lost:   p.lost,
 		Close:  func() error { return end(context.WithoutCancel(ctx)) },
 		Probe: func(ctx context.Context) error {
 			_, err := p.driver.Capabilities(ctx)
@@ -156,7 +157,7 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 	host.Store(supervisor)
 	out.calls.Store(supervisor)
 	if err := errors.Join(supervisor.Recall(ctx), supervisor.Recover(ctx)); err != nil {
-		return nil, fmt.Errorf("journal %s: %w", cfg.JournalPath(), err)
+		return nil, fmt.Errorf("journal %s: %w", cfg.Journal(), err)
 	}
 	return supervisor, nil
 }
@@ -187,11 +188,19 @@ const InstancesDir = "instances"
 // parts are what a supervisor is wired from. What is opened first is closed last: this process is known as long as anything
 // can be its own.
 type parts struct {
-	me      *instance.Instance
+	me      membership
 	journal *store.Store
 	driver  sandbox.Driver
 	images  *Keeping
+	lost    <-chan struct{} // closed once others have declared this process dead; nil: they never do
 	close   func() error
+}
+
+// membership is how this process is known among supervisors.
+type membership interface {
+	executor.Owners
+	ID() string
+	io.Closer
 }
 
 func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, watch *metrics.Metrics) (p *parts, err error) {
@@ -208,14 +217,24 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, watch 
 			p, err = nil, errors.Join(err, undo.Run(ctx, cleanUp))
 		}
 	}()
-	if p.me, err = instance.Open(filepath.Join(cfg.DataDir, InstancesDir), NewInstance()); err != nil {
+	own, err := instance.Open(filepath.Join(cfg.DataDir, InstancesDir), NewInstance())
+	if err != nil {
 		return p, err
 	}
-	undo.Add("instance", closing(p.me))
+	p.me = own
+	undo.Add("instance", closing(own))
 	if p.journal, err = openJournal(ctx, cfg, log, watch); err != nil {
 		return p, err
 	}
 	undo.Add("journal", closing(p.journal))
+	if leases := p.journal.Leases(); leases != nil {
+		member, err := instance.Join(ctx, own, leases, HostID(), log)
+		if err != nil {
+			return p, fmt.Errorf("journal %s: %w", cfg.Journal(), err)
+		}
+		p.me, p.lost = member, member.Lost()
+		undo.Add("lease", closing(member))
+	}
 	made, err := Makers(ctx, cfg, p.me.ID(), log, watch)
 	if err != nil {
 		return p, err
@@ -230,40 +249,6 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, watch 
 
 func closing(c io.Closer) cleanup.Step {
 	return func(context.Context) error { return c.Close() }
-}
-
-// AuditKey is the file with the key that seals the audit, beside the journal.
-const AuditKey = "audit.key"
-
-// OpenJournal opens the journal. There is no hotcell without one: a call that nobody remembers could run twice, or end
-// without an answer.
-func OpenJournal(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
-	return openJournal(ctx, cfg, log, nil)
-}
-
-func openJournal(ctx context.Context, cfg *config.Config, log *slog.Logger, watch store.Observer) (*store.Store, error) {
-	o := journalOptions(cfg, log)
-	o.Watch = watch
-	return store.Open(ctx, o)
-}
-
-// OpenAudit opens the journal to be read: no key is made where there is none.
-func OpenAudit(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
-	o := journalOptions(cfg, log)
-	o.ReadKey = true
-	return store.Open(ctx, o)
-}
-
-func journalOptions(cfg *config.Config, log *slog.Logger) store.Options {
-	keep := cfg.Store.Keep
-	return store.Options{
-		Path: cfg.JournalPath(), Sync: cfg.Store.Sync, Log: log, Key: filepath.Join(filepath.Dir(cfg.JournalPath()), AuditKey),
-		Keep: store.Keep{
-			Calls: time.Duration(keep.Calls), Events: time.Duration(keep.Events), Artifacts: time.Duration(keep.Artifacts),
-			Max: int64(keep.Max), Replay: executor.Replay,
-			Audit: time.Duration(cfg.Audit.Keep), AuditMax: int64(cfg.Audit.Max),
-		},
-	}
 }
 
 // DataFolder makes the data folder and makes sure that it can be written. Calls are journalled there: it is its owner's

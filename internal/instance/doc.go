@@ -7,6 +7,9 @@
 // where flock(2) works between all who share it; one where it means nothing is refused. A file knows its own inode, so that a
 // copy of it, in a folder that was restored, takes nobody for dead.
 //
+// Where supervisors share a database and no folder, a [Member] has a lease there, too: who does not beat is declared dead by
+// another, by the database's clock, and has to go.
+//
 // The package knows nothing of cells but their names. What the files and their folder hold is not trusted: links, special
 // files, huge files and garbage are passed over.
 package instance

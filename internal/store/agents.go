@@ -32,7 +32,7 @@ func (s *Store) AddAgent(ctx context.Context, by catalog.Owner, r catalog.AgentR
 			}
 		}
 		var have, same int
-		err = tx.QueryRow(`SELECT count(*), coalesce(sum(name = ?), 0) FROM agents WHERE principal = ?`, r.Name, kept.Principal).Scan(&have, &same)
+		err = tx.QueryRow(`SELECT count(*), coalesce(sum(CASE WHEN name = ? THEN 1 ELSE 0 END), 0) FROM agents WHERE principal = ?`, r.Name, kept.Principal).Scan(&have, &same)
 		switch {
 		case err != nil:
 			return err

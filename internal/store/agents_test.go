@@ -100,7 +100,7 @@ func TestBothFormsOfAnAllowlistAreRead(t *testing.T) {
 		`["a","b"]`: {"a", "b"}, `"[\"a\",\" B \",\"a\"]"`: {"a", "b"}, `[]`: {}, `"[]"`: {},
 	} {
 		err := s.ask(ctx, func(tx *sql.Tx) error {
-			_, err := tx.Exec(`UPDATE agents SET allowed = ? WHERE id = ?`, stored, a.ID)
+			_, err := tx.Exec(`UPDATE agents SET allowed = ? WHERE id = ?`, []byte(stored), a.ID)
 			return err
 		})
 		if err != nil {
@@ -120,12 +120,13 @@ func TestAnUnreadableAllowlistIsItsOwnersProblem(t *testing.T) {
 	bad, worse := addAgent(t, s, 0, "bad"), addAgent(t, s, 0, "worse")
 	other := addAgent(t, s, number(t, s, team), "other", "a")
 	err := s.ask(ctx, func(tx *sql.Tx) error {
-		_, err := tx.Exec(`UPDATE agents SET allowed = CASE id WHEN ?1 THEN '[""]' END, tools = CASE id WHEN ?1 THEN tools ELSE 'x' END WHERE id IN (?1, ?2)`, bad.ID, worse.ID)
-		return err
+		_, err := tx.Exec(`UPDATE agents SET allowed = ? WHERE id = ?`, []byte(`[""]`), bad.ID)
+		_, err2 := tx.Exec(`UPDATE agents SET allowed = NULL, tools = ? WHERE id = ?`, []byte("x"), worse.ID)
+		return errors.Join(err, err2)
 	})
 	if err == nil {
 		err = s.ask(ctx, func(tx *sql.Tx) error {
-			_, err := tx.Exec(`INSERT INTO agent_defaults (principal, allowed, revision) VALUES (?, '7', 1)`, bad.Principal)
+			_, err := tx.Exec(`INSERT INTO agent_defaults (principal, allowed, revision) VALUES (?, ?, 1)`, bad.Principal, []byte("7"))
 			return err
 		})
 	}
@@ -331,10 +332,14 @@ func TestOldApprovalsGo(t *testing.T) {
 	}
 	ask(0)
 	err := s.ask(ctx, func(tx *sql.Tx) error {
-		_, err := tx.Exec(`INSERT INTO approvals (id, principal, agent, tool, action, skill, arguments, digest, state, created, expires, decided)
-			SELECT 'b' || key, 1, '', '', '', '', '{}', '', 'denied', ?, ?, ? FROM json_each(?)`, now.UnixMicro(), now.UnixMicro(), now.UnixMicro(),
-			"["+strings.Repeat("1,", mostApprovals+19)+"1]")
-		return err
+		for n := range mostApprovals + 20 {
+			_, err := tx.Exec(`INSERT INTO approvals (id, principal, agent, tool, action, skill, arguments, digest, state, created, expires, decided)
+				VALUES (?, 1, '', '', '', '', ?, ?, 'denied', ?, ?, ?)`, fmt.Sprint("b", n), []byte("{}"), []byte{}, now.UnixMicro(), now.UnixMicro(), now.UnixMicro())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)

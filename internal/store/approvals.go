@@ -75,9 +75,9 @@ func (s *Store) forgetApprovals(tx *sql.Tx, principal int64) error {
 		which string
 		bound int64
 	}{
-		{`max(decided, expires) < ?4`, now.Add(-oldApprovals).UnixMicro()},
+		{`decided < ?4 AND expires < ?4`, now.Add(-oldApprovals).UnixMicro()},
 		{`n <= (SELECT n FROM approvals WHERE principal = ?1 ORDER BY n DESC LIMIT 1 OFFSET ?4)`, mostApprovals - 2},
-		{`n IN (SELECT n FROM (SELECT n, sum(length(arguments)) OVER (ORDER BY n DESC) AS bytes FROM approvals WHERE ` + done + `) WHERE bytes > ?4)`, mostArguments},
+		{`n IN (SELECT n FROM (SELECT n, sum(length(arguments)) OVER (ORDER BY n DESC) AS bytes FROM approvals WHERE ` + done + `) AS mine WHERE bytes > ?4)`, mostArguments},
 	} {
 		if _, err := tx.Exec(`DELETE FROM approvals WHERE `+done+` AND `+and.which, append(over, and.bound)...); err != nil {
 			return err
@@ -89,7 +89,7 @@ func (s *Store) forgetApprovals(tx *sql.Tx, principal int64) error {
 // dropApprovals removes what was decided or expired before a time, whoever's: of those who ask no more nothing is left.
 func dropApprovals(before time.Time) trimStep {
 	return func(tx *sql.Tx) (bool, error) {
-		n, err := affected(tx.Exec(`DELETE FROM approvals WHERE n IN (SELECT n FROM approvals WHERE max(decided, expires) < ? ORDER BY n LIMIT ?)`,
+		n, err := affected(tx.Exec(`DELETE FROM approvals WHERE n IN (SELECT n FROM approvals WHERE decided < ?1 AND expires < ?1 ORDER BY n LIMIT ?2)`,
 			before.UnixMicro(), trimEvents))
 		return n == trimEvents, err
 	}

@@ -70,7 +70,7 @@ func (s *Store) Find(ctx context.Context, id string, whose control.Whose) (contr
 
 // listOwn lists one principal's calls: its latest that have ended, and those in flight. Nobody has none.
 const listOwn = `SELECT view FROM calls WHERE id IN (
-	SELECT id FROM (SELECT id FROM ended INDEXED BY ended_by_principal WHERE principal = ?2 AND principal <> '' ORDER BY accepted DESC, id DESC LIMIT ?1)
+	SELECT id FROM (SELECT id FROM ended INDEXED BY ended_by_principal WHERE principal = ?2 AND principal <> '' ORDER BY accepted DESC, id DESC LIMIT ?1) AS latest
 	UNION ALL SELECT id FROM calls INDEXED BY calls_in_flight WHERE ended = 0 AND principal = ?2 AND principal <> '') ORDER BY n DESC LIMIT ?1`
 
 // List returns the calls, or those of one principal, newest first: at most limit, and at most 10,000.

@@ -43,7 +43,7 @@ func (s *Store) Audit(ctx context.Context, call string) ([]audit.Entry, error) {
 	if call != "" {
 		which, args = "WHERE audit.call = ?", []any{call, mostListed}
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT audit.call, coalesce(json_extract(CAST(calls.view AS TEXT), '$.skill'), ''), audit.at, audit.kind, audit.data
+	rows, err := s.read.QueryContext(ctx, `SELECT audit.call, coalesce(`+s.engine.field("calls.view", "skill")+`, ''), audit.at, audit.kind, audit.data
 		FROM audit LEFT JOIN calls ON calls.id = audit.call `+which+` ORDER BY audit.n DESC LIMIT ?`, args...)
 	if err != nil {
 		return nil, err

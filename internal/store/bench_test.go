@@ -27,7 +27,7 @@ func BenchmarkCall(b *testing.B) {
 func BenchmarkOpen(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "hotcell.db")
 	for b.Loop() {
-		s, err := Open(context.Background(), Options{Path: path, Keep: Keep{Events: time.Hour}})
+		s, err := openAt(context.Background(), Options{Path: path, Keep: Keep{Events: time.Hour}})
 		if err != nil {
 			b.Fatal(err)
 		}

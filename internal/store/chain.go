@@ -66,6 +66,9 @@ func (s *Store) own(ctx context.Context, tx *sql.Tx, r control.AuditRow, princip
 // link adds a row to the end of the chain. Who else has the file open waits meanwhile: the transaction has its lock.
 func (s *Store) link(tx *sql.Tx, r control.AuditRow, data any) error {
 	r.Data = rowData(data)
+	for _, text := range []*string{&r.Kind, &r.Call, &r.Principal, &r.Agent, &r.Door, &r.Skill} {
+		*text = s.engine.text(*text)
+	}
 	head, bytes, err := s.headOf(tx)
 	if err != nil {
 		return err
@@ -126,7 +129,7 @@ func (s *Store) headOf(tx *sql.Tx) (head control.AuditHead, bytes int64, err err
 	if err == nil && head.N >= last {
 		return head, bytes, nil
 	}
-	err = tx.QueryRow(`SELECT n, hash FROM (SELECT n, hash FROM chain UNION ALL SELECT n, hash FROM chain_marks WHERE name = 'start')
+	err = tx.QueryRow(`SELECT n, hash FROM (SELECT n, hash FROM chain UNION ALL SELECT n, hash FROM chain_marks WHERE name = 'start') AS known
 		ORDER BY n DESC LIMIT 1`).Scan(&head.N, (*[]byte)(&head.Hash))
 	if errors.Is(err, sql.ErrNoRows) {
 		return control.AuditHead{}, bytes, nil

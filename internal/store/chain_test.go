@@ -116,7 +116,7 @@ func TestTrimOfTheAuditBySize(t *testing.T) {
 	if r.Rows < 20 || r.Rows > 25 || r.Head.N != 402 {
 		t.Errorf("%+v", r)
 	}
-	if _, bytes, err := s.mark(t.Context(), s.read, markHead); err != nil || bytes > 100_000 || bytes < 90_000 {
+	if _, bytes, err := readMark(t.Context(), s.read, markHead); err != nil || bytes > 100_000 || bytes < 90_000 {
 		t.Errorf("%d bytes, %v", bytes, err)
 	}
 	find(t, s, "01A")
@@ -227,12 +227,13 @@ func manyRows(b *testing.B, n int) *Store {
 
 // A journal of an earlier version begins a chain, and what its calls used before is left as it is.
 func TestTheAuditOfAnOlderJournal(t *testing.T) {
+	onlySQLite(t)
 	path := filepath.Join(t.TempDir(), "hotcell.db")
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := fs.Sub(migrations, "migrations")
+	dir, err := fs.Sub(migrations, "migrations/sqlite")
 	if err != nil {
 		t.Fatal(err)
 	}

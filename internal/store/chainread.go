@@ -109,8 +109,8 @@ func (s *Store) AuditUses(ctx context.Context, q control.AuditQuery) ([]control.
 	where, args := wanted(q, "principal", "skill")
 	rows, err := s.read.QueryContext(ctx, `SELECT at, kind, call, principal, skill, data FROM (
 		SELECT audit.n AS n, audit.at AS at, audit.kind AS kind, audit.call AS call, coalesce(calls.principal, '') AS principal,
-			coalesce(json_extract(CAST(calls.view AS TEXT), '$.skill'), '') AS skill, audit.data AS data
-		FROM audit LEFT JOIN calls ON calls.id = audit.call) `+where+`ORDER BY n DESC LIMIT ?`, append(args, q.Limit)...)
+			coalesce(`+s.engine.field("calls.view", "skill")+`, '') AS skill, audit.data AS data
+		FROM audit LEFT JOIN calls ON calls.id = audit.call) AS used `+where+`ORDER BY n DESC LIMIT ?`, append(args, q.Limit)...)
 	if err != nil {
 		return nil, err
 	}
@@ -128,12 +128,12 @@ func (s *Store) AuditHead(ctx context.Context) (control.AuditHead, error) {
 	if err := s.present(); err != nil {
 		return control.AuditHead{}, err
 	}
-	m, _, err := s.mark(ctx, s.read, markHead)
+	m, _, err := readMark(ctx, s.read, markHead)
 	return m.AuditHead, err
 }
 
-// mark reads one of the two ends.
-func (s *Store) mark(ctx context.Context, db interface {
+// readMark reads one of the two ends.
+func readMark(ctx context.Context, db interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }, name string) (m audit.Mark, bytes int64, err error) {
 	var at int64

@@ -35,7 +35,7 @@ func (s *Store) trimChain(ctx context.Context, now time.Time) error {
 	if s.keep.AuditMax == 0 {
 		return nil
 	}
-	_, bytes, err := s.mark(ctx, s.read, markHead)
+	_, bytes, err := readMark(ctx, s.read, markHead)
 	if err != nil || bytes <= s.keep.AuditMax {
 		return err
 	}
@@ -58,7 +58,7 @@ func (s *Store) oldestRow(ctx context.Context) (time.Time, error) {
 // the chain as the number and hash of the last of it.
 func (s *Store) dropRows(why string, drop func(r *control.AuditRow, left int64) bool) trimStep {
 	return func(tx *sql.Tx) (bool, error) {
-		_, left, err := s.mark(context.Background(), tx, markHead)
+		_, left, err := readMark(context.Background(), tx, markHead)
 		if err != nil {
 			return false, err
 		}

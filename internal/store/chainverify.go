@@ -31,16 +31,16 @@ func (s *Store) verify(ctx context.Context, key audit.Key, anchor control.AuditH
 		return control.AuditReport{}, err
 	}
 	defer func() { _ = tx.Rollback() }() // it only reads
-	start, _, err := s.mark(ctx, tx, markStart)
+	start, _, err := readMark(ctx, tx, markStart)
 	if err != nil {
 		return control.AuditReport{}, err
 	}
-	head, _, err := s.mark(ctx, tx, markHead)
+	head, _, err := readMark(ctx, tx, markHead)
 	if err != nil {
 		return control.AuditReport{}, err
 	}
 	check := audit.NewChecker(key, &start, anchor)
-	v := &verification{ctx: ctx, tx: tx, check: check}
+	v := &verification{ctx: ctx, tx: tx, check: check, untyped: s.engine.untyped()}
 	for after, more := int64(minRow), true; more && !check.Failed(); {
 		if after, more, err = v.page(after); err != nil {
 			return control.AuditReport{}, err
@@ -64,6 +64,8 @@ type verification struct {
 	tx    *sql.Tx
 	check *audit.Checker
 	uses  int64
+
+	untyped string // the condition for texts that are none
 }
 
 // page looks at some rows behind a number.
@@ -95,12 +97,11 @@ func (v *verification) page(after int64) (last int64, more bool, err error) {
 
 // stored looks for texts that are stored as bytes: they read like texts, and who asks for them finds them not.
 func (v *verification) stored() error {
-	if v.check.Failed() {
+	if v.check.Failed() || v.untyped == "" {
 		return nil
 	}
 	var n int64
-	err := v.tx.QueryRowContext(v.ctx, `SELECT n FROM chain WHERE typeof(kind) <> 'text' OR typeof(call) <> 'text' OR typeof(principal) <> 'text'
-		OR typeof(agent) <> 'text' OR typeof(door) <> 'text' OR typeof(skill) <> 'text' ORDER BY n LIMIT 1`).Scan(&n)
+	err := v.tx.QueryRowContext(v.ctx, `SELECT n FROM chain WHERE `+v.untyped+` ORDER BY n LIMIT 1`).Scan(&n)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

@@ -247,7 +247,7 @@ func TestASkillGoesWithItsNameOrNotAtAll(t *testing.T) {
 	}
 	spoil := func(value string) {
 		t.Helper()
-		if _, err := s.write.Exec(`UPDATE agents SET allowed = ? WHERE id = ?`, value, bad.ID); err != nil {
+		if _, err := s.write.Exec(`UPDATE agents SET allowed = ? WHERE id = ?`, []byte(value), bad.ID); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"syscall"
-
-	"modernc.org/sqlite"
-	lib "modernc.org/sqlite/lib"
 )
 
 // ErrClosed: the journal has been closed.
@@ -25,12 +22,12 @@ var (
 	errOpening    = errors.New("another process has been opening it for too long")
 )
 
-// explain is one line that says which file cannot be used, why, and what to do.
-func explain(path string, err error) error {
+// explain is one line that says which journal cannot be used, why, and what to do.
+func explain(e engine, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("journal %s: %w: %s", path, plain(err), advice(err))
+	return fmt.Errorf("journal %s: %w: %s", e.name(), plain(err), advice(e, err))
 }
 
 // plain drops the path that errors of the file system repeat.
@@ -42,8 +39,9 @@ func plain(err error) error {
 	return err
 }
 
-func advice(err error) string {
-	const elsewhere = "choose another folder with --data-dir or data_dir"
+const elsewhere = "choose another folder with --data-dir or data_dir"
+
+func advice(e engine, err error) string {
 	switch {
 	case errors.Is(err, errLongPath):
 		return elsewhere
@@ -62,32 +60,5 @@ func advice(err error) string {
 	case errors.Is(err, syscall.ENOSPC):
 		return "make room, or " + elsewhere
 	}
-	switch primary(err) {
-	case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
-		return "it is damaged or no journal: move it away, and a new one is made"
-	case lib.SQLITE_READONLY, lib.SQLITE_PERM, lib.SQLITE_CANTOPEN, lib.SQLITE_AUTH:
-		return "let this user write the file and its folder, or " + elsewhere
-	case lib.SQLITE_FULL:
-		return "make room, or " + elsewhere
-	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return "another process keeps it locked: end that, or try again"
-	case lib.SQLITE_IOERR:
-		return "make room or check the disk, or " + elsewhere
-	}
-	return "move it away, or " + elsewhere
-}
-
-// primary is the result code of SQLite without its finer part, or 0.
-func primary(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
-		return e.Code() & 0xff
-	}
-	return 0
-}
-
-// busy reports whether another process kept the file locked for too long.
-func busy(err error) bool {
-	c := primary(err)
-	return c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED
+	return e.advice(err)
 }

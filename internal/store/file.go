@@ -62,18 +62,12 @@ func seal(path string) {
 
 // present makes sure that the file is the one that was opened. Once it was removed or replaced, what is written goes
 // nowhere, and nobody would notice before the next start.
-func (s *Store) present() error {
-	info, err := os.Stat(s.path)
-	if err != nil || !os.SameFile(info, s.file) {
-		return errReplaced
-	}
-	return nil
-}
+func (s *Store) present() error { return s.engine.present() }
 
-// Ready makes sure, without waiting, that calls can still be journalled: not whether the disk has room.
+// Ready makes sure, without waiting for long, that calls can still be journalled: not whether the disk has room.
 func (s *Store) Ready() error {
-	if err := s.present(); err != nil {
-		return fmt.Errorf("journal %s: %w", s.path, err)
+	if err := s.engine.ready(); err != nil {
+		return fmt.Errorf("journal %s: %w", s.engine.name(), err)
 	}
 	return nil
 }
@@ -126,12 +120,5 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// Size returns the bytes of the journal's files.
-func (s *Store) Size() (bytes int64) {
-	for _, name := range []string{s.path, s.path + "-wal"} {
-		if info, err := os.Stat(name); err == nil {
-			bytes += info.Size()
-		}
-	}
-	return bytes
-}
+// Size returns the bytes that the journal takes.
+func (s *Store) Size() int64 { return s.engine.bytes() }

@@ -1,9 +1,17 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -11,9 +19,63 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// envPostgres names the variable with the URL of a server: with it the tests of this package run over Postgres.
+const envPostgres = "HOTCELL_TEST_POSTGRES"
+
+// openAt is [Open] for tests, which name files: over Postgres each file is a schema.
+func openAt(ctx context.Context, o Options) (*Store, error) {
+	if base := os.Getenv(envPostgres); base != "" {
+		url, err := schemaFor(ctx, base, o.Path)
+		if err != nil {
+			return nil, err
+		}
+		o.Path, o.URL = "", url
+	}
+	return Open(ctx, o)
+}
+
+// schemaFor makes the schema of a path, where there is none, and returns its URL.
+func schemaFor(ctx context.Context, base, path string) (string, error) {
+	sum := sha256.Sum256([]byte(path))
+	name := "t_" + hex.EncodeToString(sum[:10])
+	db, err := sql.Open("pgx", base)
+	if err != nil {
+		return "", err
+	}
+	_, err = db.ExecContext(ctx, `SELECT pg_advisory_lock(1); CREATE SCHEMA IF NOT EXISTS `+name)
+	return base + "&search_path=" + name, errors.Join(err, db.Close())
+}
+
+// onlySQLite skips a test that is about files.
+func onlySQLite(t testing.TB) {
+	t.Helper()
+	if os.Getenv(envPostgres) != "" {
+		t.Skip("is about SQLite's file")
+	}
+}
+
+// TestOverPostgres runs the tests of this package again, over Postgres.
+func TestOverPostgres(t *testing.T) {
+	onlySQLite(t)
+	server := testutil.Postgres(t)
+	cmd := exec.Command(os.Args[0], "-test.v", "-test.timeout=5m", "-test.run=^Test", "-test.skip=^TestARowThatIsTooLong", "-rapid.checks=5", "-rapid.nofailfile")
+	if flag.Lookup("test.short").Value.String() == "true" {
+		cmd.Args = append(cmd.Args, "-test.short")
+	}
+	cmd.Env = append(os.Environ(), envPostgres+"="+server.URL)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if n := bytes.Count(out, []byte("--- PASS")); n < 50 {
+		t.Errorf("%d tests passed", n)
+	}
+}
 
 // start is a time at which tests begin.
 var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -26,7 +88,7 @@ func opened(t testing.TB, opts Options) *Store {
 	if opts.Keep == (Keep{}) {
 		opts.Keep = Keep{Events: time.Hour, Artifacts: time.Hour}
 	}
-	s, err := Open(context.Background(), opts)
+	s, err := openAt(context.Background(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-//go:embed migrations/*.sql
+//go:embed migrations/*/*.sql
 var migrations embed.FS
 
-// latest is the version of the newest migration, which each leaves in user_version.
-const latest = 7
+// latest is the version of the newest migration, which each leaves in user_version of SQLite.
+const latest = 8
 
 // migrate brings the file to the latest version. A file that has it costs one look.
 func migrate(ctx context.Context, db *sql.DB) error {
@@ -22,7 +22,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if done || err != nil {
 		return err
 	}
-	dir, err := fs.Sub(migrations, "migrations")
+	dir, err := fs.Sub(migrations, "migrations/sqlite")
 	if err != nil {
 		return err
 	}

@@ -16,12 +16,13 @@ import (
 // ofVersion makes a journal as an earlier version had it.
 func ofVersion(t *testing.T, path string, version int64, fill func(exec func(sql string, args ...any))) {
 	t.Helper()
+	onlySQLite(t)
 	must(t, prepare(path))
 	db, err := connect(path, "normal", false)
 	must(t, err)
 	defer func() { must(t, db.Close()) }()
 	db.SetMaxOpenConns(1)
-	dir, err := fs.Sub(migrations, "migrations")
+	dir, err := fs.Sub(migrations, "migrations/sqlite")
 	must(t, err)
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, dir, goose.WithDisableGlobalRegistry(true))
 	must(t, err)

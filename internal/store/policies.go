@@ -71,7 +71,7 @@ func (s *Store) putPolicy(tx *sql.Tx, r policyRow) error {
 	if r.digest == "" {
 		return nil
 	}
-	_, err := tx.Exec(`INSERT INTO policies (digest, used, data) VALUES (?, ?, ?) ON CONFLICT (digest) DO UPDATE SET used = max(used, excluded.used)`,
+	_, err := tx.Exec(`INSERT INTO policies (digest, used, data) VALUES (?, ?, ?) ON CONFLICT (digest) DO UPDATE SET used = excluded.used WHERE policies.used < excluded.used`,
 		r.digest, r.used.UnixMicro(), r.data)
 	return err
 }
@@ -79,7 +79,7 @@ func (s *Store) putPolicy(tx *sql.Tx, r policyRow) error {
 // Policy returns the policy that the call with this id ran under, nil where it had none or it is not kept.
 func (s *Store) Policy(ctx context.Context, id string) (*control.Ran, error) {
 	var data []byte
-	err := s.read.QueryRowContext(ctx, `SELECT data FROM policies WHERE digest = (SELECT CAST(view AS TEXT) ->> '$.ran' FROM calls WHERE id = ?)`, id).Scan(&data)
+	err := s.read.QueryRowContext(ctx, `SELECT data FROM policies WHERE digest = (SELECT `+s.engine.field("view", "ran")+` FROM calls WHERE id = ?)`, id).Scan(&data)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil

@@ -133,7 +133,7 @@ func TestSearchIsAFilter(t *testing.T) {
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
-		s, err := Open(context.Background(), Options{Path: filepath.Join(dir, fmt.Sprint(n)), Sync: "off", Keep: Keep{Events: time.Hour}})
+		s, err := openAt(context.Background(), Options{Path: filepath.Join(dir, fmt.Sprint(n)), Sync: "off", Keep: Keep{Events: time.Hour}})
 		if err != nil {
 			t.Fatal(err)
 		}

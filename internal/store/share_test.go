@@ -23,7 +23,7 @@ func TestSeveralJournalsOnOneFile(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range stores {
 		all.Go(func() {
-			s, err := Open(context.Background(), Options{Path: path, Keep: Keep{Events: time.Hour}})
+			s, err := openAt(context.Background(), Options{Path: path, Keep: Keep{Events: time.Hour}})
 			if err != nil {
 				t.Error(err)
 			}
@@ -93,7 +93,7 @@ func TestOpeningsBesideAWriter(t *testing.T) {
 	for g := range 4 {
 		all.Go(func() {
 			for n := range 10 {
-				s, err := Open(context.Background(), Options{Path: path})
+				s, err := openAt(context.Background(), Options{Path: path})
 				if err != nil {
 					t.Error(err)
 					return
@@ -126,7 +126,7 @@ type model struct {
 // Whatever comes in whatever order, over any number of reopenings, a journal says what the rules say.
 func TestJournalAgainstAModel(t *testing.T) {
 	opts := Options{Path: filepath.Join(t.TempDir(), "hotcell.db"), Sync: "off", Keep: Keep{Events: time.Hour}}
-	s, err := Open(context.Background(), opts)
+	s, err := openAt(context.Background(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestJournalAgainstAModel(t *testing.T) {
 				if err := s.Close(); err != nil {
 					rt.Fatal(err)
 				}
-				if s, err = Open(context.Background(), opts); err != nil {
+				if s, err = openAt(context.Background(), opts); err != nil {
 					rt.Fatal(err)
 				}
 				for _, m := range calls {

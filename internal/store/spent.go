@@ -17,7 +17,7 @@ const spentKept = 25 * time.Hour
 func (s *Store) Spend(principal string, slice int64, cpu time.Duration, memory int64) {
 	s.queue.put(&op{late: true, audit: true, size: len(principal) + opOverhead, do: func(tx *sql.Tx) error {
 		_, err := tx.Exec(`INSERT INTO spent (principal, slice, cpu, memory) VALUES (?, ?, ?, ?)
-			ON CONFLICT (principal, slice) DO UPDATE SET cpu = cpu + excluded.cpu, memory = memory + excluded.memory`, principal, slice, int64(cpu), memory)
+			ON CONFLICT (principal, slice) DO UPDATE SET cpu = spent.cpu + excluded.cpu, memory = spent.memory + excluded.memory`, principal, slice, int64(cpu), memory)
 		return err
 	}})
 }

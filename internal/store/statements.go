@@ -24,19 +24,22 @@ func (st *statements) prepare(ctx context.Context, db *sql.DB) error {
 		{&st.earlier, `SELECT ` + columns + ` FROM calls WHERE req_id = ? AND principal = ? AND agent = ? AND (ended > ? OR ended = 0) AND again = 0 ORDER BY n DESC LIMIT 1`},
 		{&st.accept, `INSERT INTO calls (id, req_id, principal, agent, digest, instance, accepted, view) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`},
 		{&st.end, `INSERT INTO calls (id, req_id, principal, agent, digest, instance, accepted, view, ended, again, answer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET view = excluded.view, ended = excluded.ended, again = excluded.again, answer = excluded.answer WHERE ended = 0`},
-		{&st.file, `INSERT OR REPLACE INTO ended (accepted, id, ended, principal, agent, skill, door, verdict, seq)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT n FROM chain_marks WHERE name = 'head'))`},
+			ON CONFLICT (id) DO UPDATE SET view = excluded.view, ended = excluded.ended, again = excluded.again, answer = excluded.answer WHERE calls.ended = 0`},
+		{&st.file, `INSERT INTO ended (accepted, id, ended, principal, agent, skill, door, verdict, seq)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT n FROM chain_marks WHERE name = 'head'))
+			ON CONFLICT (accepted, id) DO UPDATE SET ended = excluded.ended, principal = excluded.principal, agent = excluded.agent, skill = excluded.skill,
+			door = excluded.door, verdict = excluded.verdict, seq = excluded.seq`},
 		{&st.stands, `SELECT ` + columns + ` FROM calls WHERE id = ?`},
 		{&st.note, `UPDATE calls SET view = ? WHERE id = ? AND ended = 0`},
-		{&st.say, `INSERT OR IGNORE INTO events (call, first, last, artifact, at, data) SELECT n, ?, ?, ?, ?, ? FROM calls WHERE id = ?`},
-		{&st.asked, `INSERT OR IGNORE INTO requests (call, at, data) SELECT n, ?, ? FROM calls WHERE id = ?`},
+		{&st.say, `INSERT INTO events (call, first, last, artifact, at, data) SELECT n, ?, ?, ?, ?, ? FROM calls WHERE id = ? ON CONFLICT DO NOTHING`},
+		{&st.asked, `INSERT INTO requests (call, at, data) SELECT n, ?, ? FROM calls WHERE id = ? ON CONFLICT DO NOTHING`},
 		{&st.audit, `INSERT INTO audit (call, at, kind, data, nth, hash) VALUES (?, ?, ?, ?, ?, ?)`},
 		{&st.used, `SELECT nth, hash FROM audit WHERE call = ? ORDER BY n DESC LIMIT 1`},
 		{&st.head, `SELECT n, hash, bytes, coalesce((SELECT max(n) FROM chain), 0) FROM chain_marks WHERE name = 'head'`},
 		{&st.move, `UPDATE chain_marks SET n = ?, hash = ?, at = ?, seal = ?, bytes = ? WHERE name = ?`},
 		{&st.chain, `INSERT INTO chain (` + rowColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`},
-		{&st.mark, `INSERT OR REPLACE INTO chain_marks (name, n, hash, at, seal, bytes) VALUES (?, ?, ?, ?, ?, ?)`},
+		{&st.mark, `INSERT INTO chain_marks (name, n, hash, at, seal, bytes) VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT (name) DO UPDATE SET n = excluded.n, hash = excluded.hash, at = excluded.at, seal = excluded.seal, bytes = excluded.bytes`},
 	} {
 		stmt, err := db.PrepareContext(ctx, s.sql)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -28,10 +27,13 @@ type Keep struct {
 
 // Options shape a [Store].
 type Options struct {
-	Path string // of the file; its folder is there
+	Path string // of SQLite's file; its folder is there
+	URL  string // of a Postgres database, instead of Path: it may hold a password
 	Sync string // off, normal or full; "": normal
 	Keep Keep
 	Key  string // path of the file with the key that seals the audit, which is made where there is none; "": no seals
+	// Secret is the text of that key, where it is kept elsewhere: then Key does not count.
+	Secret []byte
 	// ReadKey: where there is no key, none is made.
 	ReadKey bool
 	Now     func() time.Time // nil: time.Now
@@ -52,19 +54,19 @@ func (blind) Lost(int)                   {}
 
 // Store is an open journal. It is safe for concurrent use. Its owner closes it once nothing uses it any more.
 type Store struct {
-	keep  Keep
-	now   func() time.Time
-	log   *slog.Logger
-	page  int // bytes of events in one answer
-	path  string
-	file  os.FileInfo // what was opened there
-	stuck time.Duration
-	key   audit.Key
-	watch Observer
+	engine engine
+	keep   Keep
+	now    func() time.Time
+	log    *slog.Logger
+	page   int // bytes of events in one answer
+	stuck  time.Duration
+	key    audit.Key
+	watch  Observer
 
 	write    *sql.DB // one connection
 	read     *sql.DB
 	stmts    statements
+	leases   *Leases // nil for a file
 	queue    *queue
 	loop     sync.WaitGroup
 	meter    meter
@@ -80,10 +82,11 @@ const readers = 4 // connections at once
 
 // Open opens the journal, and makes or migrates its file where that is needed. An error says which file and what to do.
 func Open(ctx context.Context, opts Options) (*Store, error) {
-	if err := prepare(opts.Path); err != nil {
-		return nil, explain(opts.Path, err)
+	e, err := engineOf(opts)
+	if err != nil {
+		return nil, err
 	}
-	s := &Store{keep: opts.Keep, now: opts.Now, log: opts.Log, page: pageLen, path: opts.Path, stuck: stuckLimit, watch: opts.Watch, queue: newQueue()}
+	s := &Store{engine: e, keep: opts.Keep, now: opts.Now, log: opts.Log, page: pageLen, stuck: stuckLimit, watch: opts.Watch, queue: newQueue()}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -93,26 +96,37 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if s.watch == nil {
 		s.watch = blind{}
 	}
-	unlock, err := lock(ctx, s.path)
+	unlock, err := e.lock(ctx)
 	if err != nil {
-		return nil, explain(s.path, err)
+		return nil, explain(s.engine, err)
 	}
 	defer unlock()
 	if err := s.openPatiently(ctx, cmp.Or(opts.Sync, "normal")); err != nil {
-		return nil, explain(s.path, err)
+		return nil, explain(s.engine, err)
 	}
-	seal(s.path)
 	made := false
-	if s.key, made, err = openKey(opts.Key, opts.ReadKey); err != nil {
+	if s.key, made, err = keyOf(opts); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
 	}
+	s.warnOfKeys(ctx)
 	s.loop.Go(s.run)
 	if made {
 		if err := s.noteKey(ctx); err != nil {
-			return nil, errors.Join(explain(s.path, err), s.Close())
+			return nil, errors.Join(explain(s.engine, err), s.Close())
 		}
 	}
 	return s, nil
+}
+
+func engineOf(opts Options) (engine, error) {
+	if opts.URL != "" {
+		return newPostgres(opts.URL)
+	}
+	e := &sqliteEngine{path: opts.Path}
+	if err := prepare(opts.Path); err != nil {
+		return nil, explain(e, err)
+	}
+	return e, nil
 }
 
 // openPatiently opens the file as soon as nobody closes it any more: who closes it last holds it for a moment, and waiting
@@ -125,53 +139,20 @@ func (s *Store) openPatiently(ctx context.Context, sync string) error {
 		}
 		_ = s.closeFiles() // the error that counts is the one before
 		s.stmts = statements{}
-		if !busy(err) || time.Now().After(limit) || ctx.Err() != nil {
+		if !s.engine.busy(err) || time.Now().After(limit) || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
 func (s *Store) open(ctx context.Context, sync string) (err error) {
-	if s.file, err = os.Stat(s.path); err != nil {
+	if s.write, s.read, err = s.engine.connect(ctx, sync); err != nil {
 		return err
 	}
-	if s.write, err = connect(s.path, sync, false); err != nil {
-		return err
-	}
-	s.write.SetMaxOpenConns(1)
-	s.write.SetMaxIdleConns(1)
-	if err := migrate(ctx, s.write); err != nil {
-		return err
-	}
-	if s.read, err = connect(s.path, sync, true); err != nil {
-		return err
-	}
-	s.read.SetMaxOpenConns(readers)
-	s.read.SetMaxIdleConns(readers)
-	if err := s.probe(ctx); err != nil {
-		return err
+	if db := s.engine.beats(); db != nil {
+		s.leases = &Leases{db}
 	}
 	return s.stmts.prepare(ctx, s.write)
-}
-
-// probe looks at each table once, and asks to write, so that what is wrong with a file is noticed before any call comes.
-func (s *Store) probe(ctx context.Context) error {
-	for _, from := range []string{"calls", "events", "calls INDEXED BY calls_by_request", "calls INDEXED BY calls_by_age", "events INDEXED BY events_by_age",
-		"audit INDEXED BY audit_by_call", "audit INDEXED BY audit_by_age", "chain", "chain_marks", "tokens",
-		"principals INDEXED BY principals_by_change", "catalog", "custom_skills", "custom_files",
-		"agents", "agent_defaults", "approvals INDEXED BY approvals_by_principal", "spent INDEXED BY spent_by_slice",
-		"ended", "ended INDEXED BY ended_by_seq", "requests", "policies"} {
-		var one int
-		err := s.write.QueryRowContext(ctx, "SELECT 1 FROM "+from+" LIMIT 1").Scan(&one)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
-	}
-	tx, err := s.write.BeginTx(ctx, nil) // takes the lock for writing, which a file that is read-only refuses
-	if err != nil {
-		return err
-	}
-	return tx.Rollback()
 }
 
 // Close writes what waits and lets the file go. What comes later is refused with [ErrClosed].
@@ -187,6 +168,9 @@ func (s *Store) closeFiles() error {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
+	}
+	if s.leases != nil {
+		errs = append(errs, s.leases.db.Close())
 	}
 	return errors.Join(errs...)
 }

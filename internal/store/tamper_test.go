@@ -41,7 +41,7 @@ func newCrime(t *testing.T) *crime {
 	now := start
 	o := c.options(true)
 	o.Now = func() time.Time { return now }
-	s, err := Open(t.Context(), o)
+	s, err := openAt(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +94,26 @@ func (c *crime) tamper(statements ...string) {
 	})
 }
 
+// database is what the attacker has.
+func (c *crime) database() *sql.DB {
+	c.t.Helper()
+	path := filepath.Join(c.dir, "hotcell.db")
+	base := os.Getenv(envPostgres)
+	if base == "" {
+		db, err := sql.Open("sqlite", path)
+		must(c.t, err)
+		return db
+	}
+	url, err := schemaFor(c.t.Context(), base, path)
+	must(c.t, err)
+	e, err := newPostgres(url)
+	must(c.t, err)
+	return e.open(1, false, nil)
+}
+
 func (c *crime) inside(do func(db *sql.DB) error) {
 	c.t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(c.dir, "hotcell.db"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	db := c.database()
 	if err := errors.Join(do(db), db.Close()); err != nil {
 		c.t.Fatal(err)
 	}
@@ -135,7 +149,7 @@ func (c *crime) rechain(n int64) {
 
 func (c *crime) verify(key bool, anchor control.AuditHead) control.AuditReport {
 	c.t.Helper()
-	s, err := Open(context.Background(), c.options(key))
+	s, err := openAt(context.Background(), c.options(key))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -148,6 +162,7 @@ func (c *crime) verify(key bool, anchor control.AuditHead) control.AuditReport {
 
 // Rows 1 to 6 are trimmed here, row 12 says so, 13 is an operator's, and 9 is about the call that used something.
 func TestTampering(t *testing.T) {
+	onlySQLite(t)
 	scene := newCrime(t)
 	if r := scene.verify(true, scene.head); !r.OK || r.First != 7 || r.Head.N != 13 || !r.Keyed || r.Uses != 2 {
 		t.Fatalf("untouched: %+v", r)
@@ -313,7 +328,7 @@ func TestALostKey(t *testing.T) {
 	if err := os.WriteFile(path, append(old, "00"...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), c.options(true)); err == nil || !strings.Contains(err.Error(), "expected 64 hex digits") {
+	if _, err := openAt(t.Context(), c.options(true)); err == nil || !strings.Contains(err.Error(), "expected 64 hex digits") {
 		t.Errorf("a bad key: %v", err)
 	}
 	if err := os.WriteFile(path, old, 0o644); err != nil {
@@ -329,13 +344,14 @@ func TestALostKey(t *testing.T) {
 
 // Nobody is kept from writing by what was done to the marks, and what was done stays visible.
 func TestWritingGoesOnAfterTampering(t *testing.T) {
+	onlySQLite(t)
 	for name, st := range map[string]string{
 		"set back": `UPDATE chain_marks SET n = 8 WHERE name = 'head'`, "gone": `DELETE FROM chain_marks`, "rows gone": `DELETE FROM chain WHERE n > 10`,
 		"edited": `UPDATE chain SET data = 'x' WHERE n = 13`,
 	} {
 		c := newCrime(t)
 		c.tamper(st)
-		s, err := Open(t.Context(), c.options(true))
+		s, err := openAt(t.Context(), c.options(true))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,6 +52,9 @@ func TestATokenIsKept(t *testing.T) {
 			t.Error(d)
 		}
 	}
+	if os.Getenv(envPostgres) != "" {
+		return
+	}
 	for _, name := range []string{path, path + "-wal"} {
 		data, err := os.ReadFile(name)
 		if err != nil || bytes.Contains(data, []byte(secret.Reveal()[len(auth.Prefix):])) {
@@ -121,6 +124,9 @@ func TestDeadTokensMakeRoom(t *testing.T) {
 // planOf tells how SQLite answers a query.
 func planOf(t *testing.T, s *Store, query string, args ...any) (steps []string) {
 	t.Helper()
+	if os.Getenv(envPostgres) != "" {
+		return nil
+	}
 	rows, err := s.read.Query("EXPLAIN QUERY PLAN "+query, args...)
 	must(t, err)
 	defer rows.Close()
@@ -161,7 +167,7 @@ func TestAPrincipalFindsItsOwnCalls(t *testing.T) {
 		}
 	}
 	for _, step := range planOf(t, s, listOwn, 9, "p") {
-		if strings.HasPrefix(step, "SCAN") && step != "SCAN calls USING INDEX calls_in_flight" && !strings.HasPrefix(step, "SCAN (subquery") {
+		if strings.HasPrefix(step, "SCAN") && step != "SCAN calls USING INDEX calls_in_flight" && step != "SCAN latest" {
 			t.Errorf("the list of one principal's calls: %s", step)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -22,7 +21,7 @@ func (s *Store) Trim(ctx context.Context) error {
 	if err := s.trim(ctx); err != nil && !errors.Is(err, ErrClosed) {
 		return err
 	}
-	return s.shrink(ctx)
+	return s.engine.shrink(ctx, s.write, s.read)
 }
 
 func (s *Store) trim(ctx context.Context) error {
@@ -54,7 +53,7 @@ func (s *Store) trim(ctx context.Context) error {
 	if s.keep.Max == 0 {
 		return nil
 	}
-	if err := s.repeat(ctx, dropCalls(now.Add(-s.keep.Replay), s.over)); err != nil {
+	if err := s.repeat(ctx, dropCalls(now.Add(-s.keep.Replay), s.over())); err != nil {
 		return err
 	}
 	if err := s.repeat(ctx, s.dropOldest(`DELETE FROM events WHERE n = (SELECT min(n) FROM events)`)); err != nil {
@@ -76,14 +75,10 @@ func (s *Store) repeat(ctx context.Context, step trimStep) error {
 	return nil
 }
 
-// over reports whether the file is over its bound. The audit has one of its own.
-func (s *Store) over(tx *sql.Tx) (bool, error) {
-	used, _, err := size(tx)
-	if err != nil || used <= s.keep.Max {
-		return false, err
-	}
-	_, audit, err := s.mark(context.Background(), tx, markHead)
-	return used-audit > s.keep.Max, err
+// over returns what reports whether the journal is over its bound. The audit has one of its own.
+func (s *Store) over() func(tx *sql.Tx) (bool, error) {
+	look := s.engine.measure()
+	return func(tx *sql.Tx) (bool, error) { return look(tx, s.keep.Max) }
 }
 
 func always(*sql.Tx) (bool, error) { return true, nil }
@@ -98,9 +93,10 @@ func dropEvents(artifact bool, before time.Time) trimStep {
 
 // dropOldest takes what a statement takes, as long as the file is over its bound.
 func (s *Store) dropOldest(oldest string) trimStep {
+	tooMuch := s.over()
 	return func(tx *sql.Tx) (bool, error) {
 		for range trimEvents {
-			if over, err := s.over(tx); !over || err != nil {
+			if over, err := tooMuch(tx); !over || err != nil {
 				return false, err
 			}
 			n, err := affected(tx.Exec(oldest))
@@ -151,45 +147,6 @@ func dropCall(tx *sql.Tx, n, accepted int64, id string) error {
 	_, ended := tx.Exec(`DELETE FROM ended WHERE accepted = ? AND id = ?`, accepted, id)
 	_, call := tx.Exec(`DELETE FROM calls WHERE n = ?`, n)
 	return errors.Join(asked, ended, call)
-}
-
-// shrink gives free pages back to the file system, a few at a time.
-func (s *Store) shrink(ctx context.Context) error {
-	for last := int64(-1); ; {
-		_, free, err := size(s.read)
-		if err != nil {
-			return err
-		}
-		if free <= sparePages || free == last || ctx.Err() != nil {
-			return ctx.Err()
-		}
-		last = free
-		if err := s.vacuum(ctx, min(free-sparePages, trimPages)); err != nil {
-			return err
-		}
-	}
-}
-
-// vacuum works by its rows being read.
-func (s *Store) vacuum(ctx context.Context, pages int64) error {
-	rows, err := s.write.QueryContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", pages))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-	}
-	return rows.Err()
-}
-
-// size returns the bytes of the file that are in use, and how many of its pages are free.
-func size(db interface {
-	QueryRow(query string, args ...any) *sql.Row
-}) (used, free int64, err error) {
-	var pages, page int64
-	err = db.QueryRow(`SELECT page_count, freelist_count, page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size`).
-		Scan(&pages, &free, &page)
-	return (pages - free) * page, free, err
 }
 
 func affected(r sql.Result, err error) (int64, error) {

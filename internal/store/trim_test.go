@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -93,6 +95,7 @@ func TestTrimByAge(t *testing.T) {
 
 // Over its bound the journal loses the oldest calls, of the latest only their events, and the file gets smaller.
 func TestTrimBySize(t *testing.T) {
+	onlySQLite(t)
 	var c clock
 	path := filepath.Join(t.TempDir(), "hotcell.db")
 	const piece = 256 << 10
@@ -125,6 +128,12 @@ func TestTrimBySize(t *testing.T) {
 	if got := left(t, s); !strings.HasPrefix(got, "f: 9: n0: n1: ") || !strings.HasSuffix(got, "n9:01") || strings.Count(got, "n") != 10 {
 		t.Errorf("left: %s", got)
 	}
+}
+
+// isOver reports whether a journal is over its bound.
+func isOver(t *testing.T, s *Store) (over bool, err error) {
+	t.Helper()
+	return over, errors.Join(err, s.ask(t.Context(), func(tx *sql.Tx) (err error) { over, err = s.over()(tx); return err }))
 }
 
 // fileSize is the size of the file once the log is copied into it.

@@ -52,14 +52,14 @@ func (s *Store) commit(b batch) {
 	late := s.pack(b.late)
 	err := s.transact(slices.Concat(late, urgent))
 	lost := err
-	if err != nil && len(urgent) > 0 && !busy(err) {
+	if err != nil && len(urgent) > 0 && !s.engine.busy(err) {
 		lost = s.transact(late)
 	}
 	if lost != nil && len(late) > 0 {
 		s.lament(len(b.late), lost)
 	}
 	for _, o := range urgent {
-		if err == nil || len(late)+len(urgent) == 1 || busy(err) {
+		if err == nil || len(late)+len(urgent) == 1 || s.engine.busy(err) {
 			o.done <- err
 			continue
 		}
@@ -85,13 +85,25 @@ func (s *Store) lament(events int, err error) {
 	}
 }
 
+// transact writes ops in one transaction. What a server takes back for reasons of its own is tried again for a while.
 func (s *Store) transact(ops []*op) (err error) {
 	if len(ops) == 0 {
 		return nil
 	}
 	began := time.Now()
 	defer func() { s.watch.Wrote(time.Since(began), err) }()
-	tx, err := s.write.BeginTx(context.Background(), nil)
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		if err = s.try(ops); err == nil || !s.engine.again(err) || time.Since(began) > busyLimit {
+			return err
+		}
+		time.Sleep(pause)
+	}
+}
+
+func (s *Store) try(ops []*op) error {
+	ctx, cancel := s.engine.within(context.Background())
+	defer cancel()
+	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ func probes() map[string]probe {
 		"go":               canBuild,
 		"python3":          haveProgram("python3", "-c", "import json"),
 		"curl":             haveProgram("curl", "--version"),
+		"postgres":         havePostgres,
 		"prometheus":       haveMade("prometheus", "scripts/prometheus", "--version"),
 		"promtool":         haveMade("promtool", "scripts/prometheus", "--version"),
 		"systemd-analyze":  haveProgram("systemd-analyze", "--version"),
@@ -54,7 +55,8 @@ func probes() map[string]probe {
 // are docker, dockerd (the program, for an engine of a test's own), image-python, image-word-count, image-node, node-clients, chromium, axe
 // (axe-core's file), runsc, runc and crun (the programs; crun on a host that it doesn't refuse), cgroups (that can be made),
 // cgroupfs (the engine's driver of them), kubernetes (a cluster that answers, and a way to give it images), go, python3, curl,
-// prometheus, promtool, systemd-analyze, linux and root; any other name is a fatal error, also within the variable.
+// postgres (the server's programs), prometheus, promtool, systemd-analyze, linux and root; any other name is a fatal error, also
+// within the variable.
 func Require(t testing.TB, part string) {
 	t.Helper()
 	require(t, probes(), part, os.Getenv(EnvRequire))
