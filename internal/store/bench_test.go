@@ -52,6 +52,7 @@ func BenchmarkSay(b *testing.B) {
 	}
 	flush(b, s)
 }
+
 // BenchmarkCallsAtOnce is what a call costs where many come at once and share transactions.
 func BenchmarkCallsAtOnce(b *testing.B) {
 	s := opened(b, Options{})
