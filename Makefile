@@ -35,7 +35,7 @@ SEED       ?= 1
 RACE       ?= $(if $(shell command -v gcc),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-kube test-cgroup2 test-service lint bench fuzz soak engine image runsc prometheus browser clean
+.PHONY: help demo build test test-kube test-cgroup2 test-service lint bench fuzz soak engine image runsc prometheus postgres browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,7 +80,7 @@ fuzz: ## run each fuzz target for FUZZTIME (2m)
 		go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$${file%/*}" </dev/null || exit 1; \
 	done
 
-soak: build image prometheus ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, FAULTS, LOAD, SCRAPES, SEED)
+soak: build image prometheus postgres ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, FAULTS, LOAD, SCRAPES, SEED)
 	HOTCELL_REQUIRE=$(REQUIRE) HOTCELL_SOAK_SEED=$(SEED) HOTCELL_SOAK_ROUNDS=$(ROUNDS) HOTCELL_SOAK_ENDINGS=$(ENDINGS) \
 	LOAD=$(LOAD) HOTCELL_LOOKS=all HOTCELL_SOAK_SCRAPES=$(SCRAPES) HOTCELL_SOAK_FLOODS=1 HOTCELL_SOAK_TIMEOUTS=$(TIMEOUTS) HOTCELL_SOAK_CALLS=$(CRASHED) HOTCELL_SOAK_RESTARTS=$(RESTARTS) HOTCELL_SOAK_FAULTS=$(FAULTS) \
 		go test -count=1 -p 1 -v -timeout 4h ./integration/... 2>&1 | \
@@ -103,6 +103,9 @@ runsc: engine ## build gVisor's runtime and register it with the engine
 
 prometheus: ## make sure that prometheus and promtool are there
 	@scripts/prometheus
+
+postgres: ## make sure that a Postgres server's programs are there
+	@scripts/postgres
 
 browser: ## make sure that what the console's tests look with is there: chromium and axe-core
 	@scripts/chromium

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -50,4 +51,19 @@ func BenchmarkSay(b *testing.B) {
 		}
 	}
 	flush(b, s)
+}
+
+// BenchmarkCallsAtOnce is what a call costs where many come at once and share transactions.
+func BenchmarkCallsAtOnce(b *testing.B) {
+	s := opened(b, Options{})
+	var n atomic.Int64
+	b.SetParallelism(32)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			i := n.Add(1)
+			r := taken(fmt.Sprintf("c%d", i), fmt.Sprintf("r%d", i))
+			accept(b, s, r)
+			end(b, s, answered(r, "fine"))
+		}
+	})
 }
