@@ -210,7 +210,11 @@ while not answer.endswith(b"\r\n\r\nhi"):
 said.append(answer.split(b"\r\n")[0].decode())
 put(type="cell/open", id=3, port="echo")
 put(type="cell/credit", id=3, n=1)
-said.append(wait("cell/close") if wait("cell/close")["id"] == 2 else None)
+closes = {}
+for _ in range(2):  # in either order: the other side of 2 closes it when it likes
+    line = wait("cell/close")
+    closes[line["id"]] = line
+said.append(closes.get(3) if 2 in closes else None)
 put(type="cell/data", id=99, data="")
 said.append(wait("cell/close"))
 put(type="cell/open", id=100, port="echo")

@@ -42,7 +42,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"run", "probe", "--input", "no"}, `--input no: no such file or directory`},
 		{[]string{"run", "probe", "--force"}, `--force needs --out DIR`},
 		{[]string{"run", "probe", "--skills", "no"}, `--skills or HOTCELL_SKILLS: no: no such file or directory`},
-		{[]string{"run", "probe", "--driver", "chroot"}, `hotcell: --driver: sandbox.driver: expected auto, docker or oci, not "chroot"`},
+		{[]string{"run", "probe", "--driver", "chroot"}, `hotcell: --driver: sandbox.driver: expected auto, docker, oci or kubernetes, not "chroot"`},
 		{[]string{"run", "probe", "--config", "no.yaml"}, `no.yaml: no such file or directory`},
 		{[]string{"version", "x"}, `hotcell: version: expected no argument, got "x"`},
 		{[]string{"config", "check", "a", "b"}, `expected at most one FILE`},

@@ -58,11 +58,16 @@ func (k *keys) Resolve(ref string) ([]byte, error) {
 		delete(k.told, ref)
 		return value, nil
 	}
-	if why := err.Error(); k.told[ref] != why {
+	why, public := err.Error(), credentials.Public(err)
+	if k.told[ref] != why {
 		k.told[ref] = why
-		k.log.Warn("a credential can't be read", "error", why)
+		level := slog.LevelWarn
+		if why == public { // who asked is told the same
+			level = slog.LevelInfo
+		}
+		k.log.Log(context.Background(), level, "a credential can't be read", "error", why)
 	}
-	return nil, errors.New(credentials.Public(err))
+	return nil, errors.New(public)
 }
 
 // Toolbox holds the host's tools. It starts no server before a skill needs one.
