@@ -67,7 +67,7 @@ func TestTheDeploymentServes(t *testing.T) {
 			testutil.Require(t, "go")
 			load(t)
 			in := install(t, append(pairs,
-				"registry.example.org/hotcell-runner:local", runnerRef, "registry.example.org/hotcell:local", hotcellRef,
+				"example.org/hotcell-runner:local", runnerRef, "example.org/hotcell:local", hotcellRef,
 				"persistentVolumeClaim:\n          claimName: hotcell", "emptyDir: {}", // not every cluster has storage
 			)...)
 			if !known {
