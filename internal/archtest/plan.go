@@ -102,6 +102,8 @@ func floors() map[string]int {
 		"internal/pattern":    floorWords,
 		"internal/durable":    floorWords,
 		"internal/seal":       floorWords,
+		"internal/outflow":    floorWords,
+		"internal/recent":     floorWords,
 
 		"sandbox":                 floorContract,
 		"images":                  floorContract,

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/hotcell/hotcell/internal/outflow"
 	"github.com/hotcell/hotcell/internal/seal"
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -27,7 +28,7 @@ type cell struct {
 	seen  *sight
 	hello seal.Hello
 
-	stdout, stderr *buffer
+	stdout, stderr *outflow.Buffer
 
 	mu        sync.Mutex
 	started   bool
@@ -54,7 +55,7 @@ var _ sandbox.Sandbox = (*cell)(nil)
 
 func newCell(d *Driver, pod *corev1.Pod, s *sight, hello seal.Hello) *cell {
 	return &cell{
-		d: d, name: pod.Name, uid: string(pod.UID), seen: s, hello: hello, stdout: newBuffer(), stderr: newBuffer(),
+		d: d, name: pod.Name, uid: string(pod.UID), seen: s, hello: hello, stdout: outflow.New(), stderr: outflow.New(),
 		up: make(chan struct{}, 1), begun: make(chan error, 1), ended: make(chan seal.End, 1), cut: make(chan struct{}),
 		exited: make(chan struct{}), cancel: func() {},
 	}
@@ -81,8 +82,8 @@ func (c *cell) settle(exit sandbox.Exit, err error) {
 
 // finish ends the streams. What has been received can still be read.
 func (c *cell) finish(err error) {
-	c.stdout.finish(err)
-	c.stderr.finish(err)
+	c.stdout.Finish(err)
+	c.stderr.Finish(err)
 }
 
 // connection returns the line to the gate, nil where there is none.

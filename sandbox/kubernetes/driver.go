@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/hotcell/hotcell/internal/recent"
 	"github.com/hotcell/hotcell/sandbox"
 )
 
@@ -83,7 +84,7 @@ type Driver struct {
 	enforced bool
 	accept   map[string]bool
 
-	facts factCache
+	facts recent.Value[facts]
 	ready once
 	owner atomic.Value // types.UID
 	trees treeLock
