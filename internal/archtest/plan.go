@@ -118,6 +118,7 @@ func floors() map[string]int {
 		"internal/llm":            floorContract,
 
 		"policies/compile": floorCompile,
+		"sandbox/demands":  floorCompile,
 		"internal/service": floorCompile,
 
 		"sandbox/cgroup":        floorAdapter,
@@ -224,7 +225,7 @@ func dependencies() []dependency {
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
 			"the engine client's errors are told apart where they come out of it"},
 		{"github.com/containerd/cgroups/v3", []string{"sandbox/cgroup"}, "one package makes and reads control groups, of both versions"},
-		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/cgroup", "sandbox/docker", "sandbox/fake", "sandbox/kubernetes", "sandbox/oci", "sandbox/sandboxtest", "sandbox/warm"},
+		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/cgroup", "sandbox/demands", "sandbox/docker", "sandbox/fake", "sandbox/kubernetes", "sandbox/oci", "sandbox/sandboxtest", "sandbox/warm"},
 			"the contract carries a runtime spec: one package writes it, drivers read it"},
 		{"k8s.io/client-go", []string{"sandbox/kubernetes"}, "clusters are spoken to in one place"},
 		{"k8s.io/api", []string{"sandbox/kubernetes"}, "clusters are spoken to in one place"},

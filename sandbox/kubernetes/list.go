@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/demands"
 )
 
 // The kinds of things that this driver makes, values of [sandbox.LabelKind].
@@ -79,9 +80,9 @@ func stateOf(p *corev1.Pod) string {
 func (d *Driver) Remove(ctx context.Context, id string) error {
 	name, uid, pod := strings.Cut(id, "/")
 	switch {
-	case pod && uid != "" && namePattern.MatchString(name):
+	case pod && uid != "" && demands.Name.MatchString(name):
 		return d.destroyPod(ctx, name, uid, nil)
-	case strings.HasPrefix(id, "hotcell-tree-") && namePattern.MatchString(id):
+	case strings.HasPrefix(id, "hotcell-tree-") && demands.Name.MatchString(id):
 		return d.removeTree(ctx, id)
 	}
 	return fmt.Errorf("remove %q: %w", id, sandbox.ErrNotFound)
