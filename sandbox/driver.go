@@ -123,6 +123,13 @@ type Stdio struct {
 	Takes int
 }
 
+// Interruptible is a Stdout or Stderr whose reader can be called off, so that another one takes over before anything comes.
+type Interruptible interface {
+	// Interrupt on has the Read that waits for the cell to say something, and each one that would have to, return
+	// [os.ErrDeadlineExceeded], until it is off. Nothing is lost.
+	Interrupt(on bool)
+}
+
 // Exit is how a cell ended, as its engine saw it.
 type Exit struct {
 	Code     int       // the engine's exit code; 137 alone proves nothing
