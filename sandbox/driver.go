@@ -60,6 +60,12 @@ type Pinger interface {
 	Ping(ctx context.Context) error
 }
 
+// Checker is a driver whose cells rely on what an operator has made beforehand. Check fails with ErrUnsupported where that is
+// not as it has to be, and with ErrUnavailable where nobody can tell.
+type Checker interface {
+	Check(ctx context.Context) error
+}
+
 // Pool is a driver that starts cells ahead of their calls, for specs that have a Key.
 type Pool interface {
 	// Lease returns a cell that waits under key and has started, and its name. It is nil when none waits, and asks no

@@ -22,6 +22,14 @@ import (
 // Create makes a pod, and waits until its gate waits: what keeps it from that, an image that a node does not get or a
 // cluster without room, is an error of Create.
 func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	in, err := d.of(spec.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	return in.create(ctx, spec)
+}
+
+func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	f, err := d.learn(ctx, 0)
 	if err != nil {
 		return nil, err

@@ -183,13 +183,9 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NAMESPAC
 func (r *real) leastRights(t *testing.T) {
 	testutil.Kubectl(t, strings.ReplaceAll(rights, "NAMESPACE", r.namespace), "apply", "-f", "-")
 	defer testutil.Kubectl(t, "", "delete", "clusterrole,clusterrolebinding", r.namespace)
-	token := strings.TrimSpace(testutil.Kubectl(t, "", "-n", r.namespace, "create", "token", "supervisor"))
 	o := r.options()
 	o.Instance = "least-rights"
-	o.tune = func(c *rest.Config) {
-		c.BearerToken = token
-		c.TLSClientConfig.CertData, c.TLSClientConfig.KeyData, c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = nil, nil, "", ""
-	}
+	o.tune = r.as(t, "supervisor")
 	d := r.driverOf(t, o)
 	if _, err := d.Capabilities(bounded(t)); err != nil {
 		t.Fatal(err)
@@ -213,6 +209,15 @@ func (r *real) leastRights(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// as has a driver be a service account of the namespace, and nobody else.
+func (r *real) as(t *testing.T, account string) func(*rest.Config) {
+	token := strings.TrimSpace(testutil.Kubectl(t, "", "-n", r.namespace, "create", "token", account))
+	return func(c *rest.Config) {
+		c.BearerToken = token
+		c.TLSClientConfig.CertData, c.TLSClientConfig.KeyData, c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = nil, nil, "", ""
 	}
 }
 

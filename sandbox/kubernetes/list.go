@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hotcell/hotcell/sandbox"
@@ -19,13 +20,34 @@ const (
 	kindVolume = "volume" // a tree, in ConfigMaps
 )
 
-// List returns the pods and trees with hotcell's labels in the namespace, of every instance.
+// List returns the pods and trees with hotcell's labels in all namespaces, of every instance.
 func (d *Driver) List(ctx context.Context) ([]sandbox.Listed, error) {
+	var all []sandbox.Listed
+	for _, in := range d.everywhere() {
+		some, err := in.list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// list is List for one namespace. A tenant's that may not be looked at (any more) has nothing that could be removed, and does
+// not keep that of others from it.
+func (d *Driver) list(ctx context.Context) ([]sandbox.Listed, error) {
 	var pods corev1.PodList
 	selector := sandbox.LabelManaged + "=1," + sandbox.LabelKind + "="
 	if err := d.api.get(ctx, d.api.in(core, "pods"), url.Values{"labelSelector": {selector + kindCell}}, &pods); err != nil {
+		if d.tenant != "" && apierrors.IsForbidden(err) {
+			if !d.shut.Swap(true) {
+				d.log.Warn("a tenant's namespace cannot be looked at, and what is left behind there is not removed", "tenant", d.tenant, "namespace", d.api.namespace, "error", words(err))
+			}
+			return nil, nil
+		}
 		return nil, d.explain(ctx, "list pods", err)
 	}
+	d.shut.Store(false)
 	var maps metav1.PartialObjectMetadataList
 	if err := d.api.metas(ctx, d.api.in(core, "configmaps"), url.Values{"labelSelector": {selector + kindVolume}}, &maps); err != nil {
 		return nil, d.explain(ctx, "list trees", err)
@@ -34,7 +56,7 @@ func (d *Driver) List(ctx context.Context) ([]sandbox.Listed, error) {
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		out = append(out, sandbox.Listed{
-			ID: idOf(p.Name, string(p.UID)), Kind: kindCell, Name: p.Name, State: stateOf(p), Labels: own(p.Annotations), Created: p.CreationTimestamp.Time,
+			ID: d.idOf(p.Name, string(p.UID)), Kind: kindCell, Name: p.Name, State: stateOf(p), Labels: own(p.Annotations), Created: p.CreationTimestamp.Time,
 		})
 	}
 	for i := range maps.Items {
@@ -46,7 +68,7 @@ func (d *Driver) List(ctx context.Context) ([]sandbox.Listed, error) {
 		labels := own(m.Annotations)
 		labels[sandbox.LabelManaged], labels[sandbox.LabelKind] = "1", kindVolume
 		out = append(out, sandbox.Listed{
-			ID: tree, Kind: kindVolume, Name: tree, Tree: m.Labels[labelTree], Labels: labels, Created: m.CreationTimestamp.Time,
+			ID: d.prefix() + tree, Kind: kindVolume, Name: tree, Tree: m.Labels[labelTree], Labels: labels, Created: m.CreationTimestamp.Time,
 		})
 	}
 	return out, nil
@@ -78,6 +100,16 @@ func stateOf(p *corev1.Pod) string {
 
 // Remove destroys a listed thing by its id.
 func (d *Driver) Remove(ctx context.Context, id string) error {
+	for _, in := range d.tenants {
+		if its, ok := strings.CutPrefix(id, in.prefix()); ok {
+			return in.remove(ctx, its)
+		}
+	}
+	return d.remove(ctx, id)
+}
+
+// remove is Remove for one namespace, without the prefix.
+func (d *Driver) remove(ctx context.Context, id string) error {
 	name, uid, pod := strings.Cut(id, "/")
 	switch {
 	case pod && uid != "" && demands.Name.MatchString(name):
