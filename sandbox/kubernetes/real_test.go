@@ -143,6 +143,8 @@ func TestCluster(t *testing.T) {
 		{"DeletedByHand", r.deletedByHand},
 		{"Evicted", r.evicted},
 		{"OwnerGone", r.ownerGone},
+		{"Owners", r.owners},
+		{"TreesInUse", r.treesInUse},
 		{"LeastRights", r.leastRights},
 		{"OtherRunner", r.otherRunner},
 		{"Secrecy", r.secrecy},
