@@ -199,9 +199,9 @@ func (s *Supervisor) create(ctx context.Context, p *plan, b *blueprint, undo *cl
 }
 
 // unmade gives up a cell that was not made. Where the engine's answer was lost, or nobody waited for it, the engine may have
-// made it all the same: then it is looked for.
+// made it all the same: then it is looked for, unless the driver knows better.
 func (s *Supervisor) unmade(ctx context.Context, name string, err error) {
-	if ctx.Err() != nil || errors.Is(err, sandbox.ErrUnavailable) {
+	if !sandbox.IsUnmade(err) && (ctx.Err() != nil || errors.Is(err, sandbox.ErrUnavailable)) {
 		s.held.lose(name)
 		return
 	}

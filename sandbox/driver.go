@@ -171,7 +171,7 @@ type Witness interface {
 // Listed is something with hotcell's labels on it.
 type Listed struct {
 	ID      string
-	Kind    string // "cell", "fill", "volume", "cgroup"
+	Kind    string // "cell", "fill", "volume", "cgroup", "instance"
 	Name    string
 	Tree    string // of a volume: the name of the tree that it holds; "": that is not known
 	State   string // the engine's word: created, running, exited, dead, removing

@@ -15,7 +15,7 @@ const (
 	LabelCall     = "hotcell.call"     // the call's id
 	LabelSkill    = "hotcell.skill"    // the skill's name
 	LabelExpires  = "hotcell.expires"  // Unix seconds: whoever owns it, it is garbage after this
-	LabelKind     = "hotcell.kind"     // cell, fill, volume
+	LabelKind     = "hotcell.kind"     // cell, fill, volume, instance
 	LabelDigest   = "hotcell.digest"   // of a volume's content
 	LabelPool     = "hotcell.pool"     // "1" on a cell that was started ahead of its call
 	LabelTenant   = "hotcell.tenant"   // whose cell it is, where tenants are kept apart

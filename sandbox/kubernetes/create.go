@@ -32,17 +32,17 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	f, err := d.learn(ctx, 0)
 	if err != nil {
-		return nil, err
+		return nil, sandbox.Unmade(err)
 	}
 	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), enforced: d.enforced, accept: d.accept})
 	if err != nil {
 		return nil, err
 	}
 	if err := d.prepare(ctx); err != nil {
-		return nil, err
+		return nil, sandbox.Unmade(err)
 	}
 	if err := d.mountTrees(ctx, spec, p.pod); err != nil {
-		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
+		return nil, sandbox.Unmade(fmt.Errorf("create cell %s: %w", spec.Name, err))
 	}
 	d.describe(p, spec)
 	s := d.pods.follow(spec.Name)
@@ -53,9 +53,12 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	}
 	s.made(pod)
 	if err := d.awaitGate(ctx, spec, s); err != nil {
-		d.undo(ctx, pod)
+		err = fmt.Errorf("create cell %s: %w", spec.Name, err)
+		if d.undo(ctx, pod) {
+			err = sandbox.Unmade(err)
+		}
 		d.pods.leave(spec.Name, s)
-		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
+		return nil, err
 	}
 	p.hello.Key = seal.NewKey()
 	return newCell(d, pod, s, p.hello), nil
@@ -107,11 +110,13 @@ func (d *Driver) makePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, err
 	if err == nil {
 		return made, nil
 	}
-	if !refused(err) {
-		name, nonce := pod.Name, pod.Annotations[annotationNonce]
-		_ = d.late(func(ctx context.Context) { d.dropLost(ctx, name, nonce) })
+	said := d.explain(ctx, "create pod "+pod.Name, err)
+	if refused(err) {
+		return nil, sandbox.Unmade(said)
 	}
-	return nil, d.explain(ctx, "create pod "+pod.Name, err)
+	name, nonce := pod.Name, pod.Annotations[annotationNonce]
+	_ = d.late(func(ctx context.Context) { d.dropLost(ctx, name, nonce) })
+	return nil, said
 }
 
 // How long to look for a pod whose making was not acknowledged.
@@ -215,21 +220,24 @@ func (d *Driver) sameImage(want sandbox.Image, pod *corev1.Pod) error {
 	return errors.New("the pod's status has no container")
 }
 
-// undo removes a pod that is nobody's, whatever has become of ctx.
-func (d *Driver) undo(ctx context.Context, pod *corev1.Pod) {
+// undo removes a pod that is nobody's, whatever has become of ctx, and reports whether it is known to be gone.
+func (d *Driver) undo(ctx context.Context, pod *corev1.Pod) bool {
 	name, uid := pod.Name, string(pod.UID)
 	s := d.pods.find(name)
-	done := make(chan struct{})
+	done := make(chan error, 1)
 	if d.late(func(ctx context.Context) {
-		defer close(done)
-		if err := d.destroyPod(ctx, name, uid, s); err != nil {
+		err := d.destroyPod(ctx, name, uid, s)
+		if err != nil {
 			d.log.Warn("pod is left behind", "pod", name, "err", err)
 		}
+		done <- err
 	}) != nil {
-		return
+		return false
 	}
 	select {
-	case <-done:
+	case err := <-done:
+		return err == nil
 	case <-ctx.Done():
+		return false
 	}
 }

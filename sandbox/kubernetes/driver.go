@@ -168,7 +168,7 @@ func (d *Driver) Host() string { return d.api.host }
 const closeLimit = 10 * time.Second
 
 // Close ends the watch and closes connections, after what is being cleaned up is done or ten seconds have passed. Cells
-// are not touched.
+// are not touched. Where there are none, nothing of this supervisor stays in the cluster.
 func (d *Driver) Close() error {
 	var all sync.WaitGroup
 	for _, in := range d.everywhere() {
@@ -186,6 +186,9 @@ func (d *Driver) end() {
 	d.mu.Unlock()
 	timer := time.AfterFunc(closeLimit, d.cancel)
 	d.lates.Wait()
+	if err := d.disown(d.ctx); err != nil {
+		d.log.Warn("the owner of this supervisor's pods is left behind", "err", err)
+	}
 	timer.Stop()
 	d.cancel()
 	d.pods.wait()

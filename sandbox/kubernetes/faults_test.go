@@ -30,6 +30,9 @@ func fails(t *testing.T, d *Driver, spec *sandbox.Spec, kind error, words ...str
 	if cell != nil || !errors.Is(err, kind) {
 		t.Fatalf("create: %v, want %v", err, kind)
 	}
+	if errors.Is(kind, sandbox.ErrUnavailable) && !sandbox.IsUnmade(err) {
+		t.Errorf("create: %v: the driver knows that nothing is there, and does not say so", err)
+	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("create: %q, want %q in it", err, w)

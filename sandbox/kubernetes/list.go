@@ -16,11 +16,12 @@ import (
 
 // The kinds of things that this driver makes, values of [sandbox.LabelKind].
 const (
-	kindCell   = "cell"
-	kindVolume = "volume" // a tree, in ConfigMaps
+	kindCell     = "cell"
+	kindVolume   = "volume"   // a tree, in ConfigMaps
+	kindInstance = "instance" // the ConfigMap that owns a supervisor's pods
 )
 
-// List returns the pods and trees with hotcell's labels in all namespaces, of every instance.
+// List returns the pods, the trees and the owners of pods with hotcell's labels in all namespaces, of every instance.
 func (d *Driver) List(ctx context.Context) ([]sandbox.Listed, error) {
 	var all []sandbox.Listed
 	for _, in := range d.everywhere() {
@@ -37,8 +38,7 @@ func (d *Driver) List(ctx context.Context) ([]sandbox.Listed, error) {
 // not keep that of others from it.
 func (d *Driver) list(ctx context.Context) ([]sandbox.Listed, error) {
 	var pods corev1.PodList
-	selector := sandbox.LabelManaged + "=1," + sandbox.LabelKind + "="
-	if err := d.api.get(ctx, d.api.in(core, "pods"), url.Values{"labelSelector": {selector + kindCell}}, &pods); err != nil {
+	if err := d.api.get(ctx, d.api.in(core, "pods"), url.Values{"labelSelector": {ofKinds(kindCell)}}, &pods); err != nil {
 		if d.tenant != "" && apierrors.IsForbidden(err) {
 			if !d.shut.Swap(true) {
 				d.log.Warn("a tenant's namespace cannot be looked at, and what is left behind there is not removed", "tenant", d.tenant, "namespace", d.api.namespace, "error", words(err))
@@ -49,7 +49,7 @@ func (d *Driver) list(ctx context.Context) ([]sandbox.Listed, error) {
 	}
 	d.shut.Store(false)
 	var maps metav1.PartialObjectMetadataList
-	if err := d.api.metas(ctx, d.api.in(core, "configmaps"), url.Values{"labelSelector": {selector + kindVolume}}, &maps); err != nil {
+	if err := d.api.metas(ctx, d.api.in(core, "configmaps"), url.Values{"labelSelector": {ofKinds(kindVolume, kindInstance)}}, &maps); err != nil {
 		return nil, d.explain(ctx, "list trees", err)
 	}
 	var out []sandbox.Listed
@@ -59,19 +59,35 @@ func (d *Driver) list(ctx context.Context) ([]sandbox.Listed, error) {
 			ID: d.idOf(p.Name, string(p.UID)), Kind: kindCell, Name: p.Name, State: stateOf(p), Labels: own(p.Annotations), Created: p.CreationTimestamp.Time,
 		})
 	}
-	for i := range maps.Items {
-		m := &maps.Items[i]
-		tree, first := strings.CutSuffix(m.Name, "-0")
-		if !first {
-			continue
+	return append(out, listMaps(d.prefix(), maps.Items)...), nil
+}
+
+// ofKinds selects what hotcell has made of some kinds.
+func ofKinds(kinds ...string) string {
+	return sandbox.LabelManaged + "=1," + sandbox.LabelKind + " in (" + strings.Join(kinds, ",") + ")"
+}
+
+// listMaps are the trees, one for all its parts, and the owners. A tree that a supervisor did not live to complete, or to remove, is
+// one, too.
+func listMaps(prefix string, items []metav1.PartialObjectMetadata) []sandbox.Listed {
+	var out []sandbox.Listed
+	seen := map[string]bool{}
+	for i := range items {
+		m := &items[i]
+		l := sandbox.Listed{ID: m.Name, Kind: m.Labels[sandbox.LabelKind], Name: m.Name, Labels: own(m.Annotations), Created: m.CreationTimestamp.Time}
+		if l.Kind == kindVolume {
+			last := strings.LastIndexByte(m.Name, '-')
+			if last < 0 || seen[m.Name[:last]] {
+				continue
+			}
+			l.ID, l.Name, l.Tree = m.Name[:last], m.Name[:last], m.Labels[labelTree]
+			seen[l.ID] = true
 		}
-		labels := own(m.Annotations)
-		labels[sandbox.LabelManaged], labels[sandbox.LabelKind] = "1", kindVolume
-		out = append(out, sandbox.Listed{
-			ID: d.prefix() + tree, Kind: kindVolume, Name: tree, Tree: m.Labels[labelTree], Labels: labels, Created: m.CreationTimestamp.Time,
-		})
+		l.ID = prefix + l.ID
+		l.Labels[sandbox.LabelManaged], l.Labels[sandbox.LabelKind] = "1", l.Kind
+		out = append(out, l)
 	}
-	return out, nil
+	return out
 }
 
 // own are hotcell's annotations, which hold what labels cannot.
@@ -116,6 +132,8 @@ func (d *Driver) remove(ctx context.Context, id string) error {
 		return d.destroyPod(ctx, name, uid, nil)
 	case strings.HasPrefix(id, "hotcell-tree-") && demands.Name.MatchString(id):
 		return d.removeTree(ctx, id)
+	case strings.HasPrefix(id, ownerPrefix) && demands.Name.MatchString(id):
+		return d.removeOwner(ctx, id)
 	}
 	return fmt.Errorf("remove %q: %w", id, sandbox.ErrNotFound)
 }

@@ -85,7 +85,7 @@ func loadImage(t testing.TB, l images.Layered) string {
 // options accept what this cluster cannot do.
 func (r *real) options() Options {
 	o := Options{
-		Namespace: r.namespace, RunnerImage: r.runner, Instance: "test",
+		Namespace: r.namespace, RunnerImage: r.runner, Instance: "test-" + strings.ToLower(rand.Text()[:8]),
 		Accept: []string{ControlSeccomp, ControlNetwork, ControlPaths, ControlMounts},
 	}
 	if testing.Verbose() {
@@ -143,6 +143,8 @@ func TestCluster(t *testing.T) {
 		{"DeletedByHand", r.deletedByHand},
 		{"Evicted", r.evicted},
 		{"OwnerGone", r.ownerGone},
+		{"Owners", r.owners},
+		{"TreesInUse", r.treesInUse},
 		{"LeastRights", r.leastRights},
 		{"OtherRunner", r.otherRunner},
 		{"Secrecy", r.secrecy},

@@ -137,29 +137,28 @@ func (ts *tenants) apart(t *testing.T) {
 			}
 		}
 	}
-	trees := map[string]bool{}
+	others := map[string]bool{} // trees and owners
 	all, err := d.List(bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range all {
-		if l.Kind == kindVolume {
-			trees[l.ID] = true
-		} else if name, ours := ids[l.ID]; ours && name != l.Name {
-			t.Errorf("cell %s is listed as %s", name, l.Name)
-		} else if !ours {
-			t.Errorf("listed: %+v", l)
+		switch {
+		case l.Kind != kindCell:
+			others[l.Kind+" "+l.ID] = true
+		case ids[l.ID] != l.Name:
+			t.Errorf("cell %q is listed as %+v", ids[l.ID], l)
 		}
 		if err := d.Remove(bounded(t), l.ID); err != nil {
 			t.Error(err)
 		}
 		delete(ids, l.ID)
 	}
-	if len(ids) > 0 || len(trees) != 3 {
-		t.Errorf("not listed: %v; listed trees: %v", slices.Collect(maps.Values(ids)), trees)
+	if len(ids) > 0 || len(others) != 6 {
+		t.Errorf("not listed: %v; listed beside cells: %v", slices.Collect(maps.Values(ids)), others)
 	}
 	for _, namespace := range ts.spaces {
-		if left := append(names(t, namespace, "pods"), names(t, namespace, "configmaps", "-l", sandbox.LabelKind+"="+kindVolume)...); len(left) > 0 {
+		if left := append(names(t, namespace, "pods"), names(t, namespace, "configmaps", "-l", sandbox.LabelManaged+"=1")...); len(left) > 0 {
 			t.Errorf("left in %s: %s", namespace, left)
 		}
 	}
