@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,9 +37,15 @@ type Options struct {
 	Instance string       // the supervisor's id, the value of [sandbox.LabelInstance]
 	Log      *slog.Logger // nil discards
 	Timeouts Timeouts
+	// Traffic is how much a cell may say, in bytes, sealed, all its streams and tunnels together: its node keeps a copy for a
+	// while. 0: 512 MiB.
+	Traffic int64
 
 	tune func(*rest.Config) // for tests; nil: nothing
 }
+
+// defaultTraffic is the bound of [Options.Traffic] where nothing else is said.
+const defaultTraffic = 512 << 20
 
 // Timeouts bound what is asked of a cluster. A zero field takes the default.
 type Timeouts struct {
@@ -77,6 +84,7 @@ type Driver struct {
 	instance string
 	log      *slog.Logger
 	limits   Timeouts
+	traffic  int64
 	image    string // of the runner
 	empty    []string
 	never    bool // nodes pull nothing
@@ -125,7 +133,7 @@ func New(opts Options) (*Driver, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Driver{
-		api: a, instance: opts.Instance, log: log, limits: limits, image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
+		api: a, instance: opts.Instance, log: log, limits: limits, traffic: cmp.Or(opts.Traffic, defaultTraffic), image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
 		accept: make(map[string]bool), ctx: ctx, cancel: cancel,
 	}
 	for _, word := range opts.Accept {
