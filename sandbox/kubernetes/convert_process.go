@@ -125,7 +125,8 @@ var rlimits = map[string]int{
 }
 
 // rlimits are the gate's to set. That of a file's size keeps the file small that a kubelet gives each container to write
-// its last words to, on the node's disk.
+// its last words to, on the node's disk. It lies one page above the largest folder: a folder that is full is told as such first,
+// and nobody dies of that.
 func (c *conversion) rlimits() error {
 	for _, r := range c.process.Rlimits {
 		number, ok := rlimits[r.Type]
@@ -136,11 +137,14 @@ func (c *conversion) rlimits() error {
 	}
 	c.process.Rlimits = nil
 	if !c.limited("RLIMIT_FSIZE") && c.largest > 0 {
-		size := uint64(c.largest)
+		size := uint64(c.largest) + page
 		c.hello.Limits = append(c.hello.Limits, seal.Limit{Resource: rlimits["RLIMIT_FSIZE"], Soft: size, Hard: size})
 	}
 	return nil
 }
+
+// page is the smallest piece of a file that takes room.
+const page = 4096
 
 func (c *conversion) limited(name string) bool {
 	return slices.ContainsFunc(c.hello.Limits, func(l seal.Limit) bool { return l.Resource == rlimits[name] })

@@ -82,6 +82,9 @@ func TestConvertHolds(t *testing.T) {
 			t.Errorf("%s: the pod shows %v", c.Name, c.Env)
 		}
 	}
+	if owner := s.InitContainers[0].SecurityContext.RunAsUser; *owner == *s.SecurityContext.RunAsUser {
+		t.Errorf("what the cell reads is its own: %d", *owner)
+	}
 	for _, v := range s.Volumes {
 		if v.EmptyDir == nil && v.Projected == nil && v.ConfigMap == nil {
 			t.Errorf("volume %+v", v)
