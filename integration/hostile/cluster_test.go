@@ -53,7 +53,7 @@ func differences() map[string]difference {
 		profile = "a pod has its node's seccomp profile (accepted: `seccomp`), which "
 		folders = "a pod's folders have no number of files of their own (accepted: `mounts`), so that "
 	)
-	const small = "what keeps that file small, a limit of a file's size, "
+	const small = "the limit of a file's size, which keeps a container's last words on its node's disk small, "
 	tooLarge := verdict{code: a2e.SkillError, reason: a2e.ReasonExit, says: "file too large"}
 	return map[string]difference{
 		"privileges": {"cells of several supervisors share a node, so that each has a number of its own as its user", *heldBut(25, "uid")},
