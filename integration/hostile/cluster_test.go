@@ -55,12 +55,18 @@ func differences() map[string]difference {
 	)
 	const small = "the limit of a file's size, which keeps a container's last words on its node's disk small, "
 	tooLarge := verdict{code: a2e.SkillError, reason: a2e.ReasonExit, says: "file too large"}
+	const ordinary = "its node's runtime takes no image with such a link"
+	noStart := verdict{code: a2e.SandboxCrash, reason: a2e.ReasonStartFailed, cold: "it does not start"}
 	return map[string]difference{
 		"privileges": {"cells of several supervisors share a node, so that each has a number of its own as its user", *heldBut(25, "uid")},
 		"run-places": {"programs run from all of a pod's writable folders (accepted: `mounts`)",
 			*heldBut(15, "run-/out", "map-/out", "run-/run/hotcell", "map-/run/hotcell", "run-/dev/shm", "map-/dev/shm")},
 		"sparse":             {small + "refuses to make it", tooLarge},
 		"sparse-with-result": {small + "refuses to make it", tooLarge},
+		"image-volumes":      {"a pod's `/dev` is the cell's to write to, into its memory, where the image's is anybody's (accepted: `paths`)", *heldBut(15, "place-/dev")},
+		"image-link-dev":     {ordinary, noStart},
+		"image-link-proc":    {ordinary, noStart},
+		"image-link-sys":     {ordinary, noStart},
 		"syscalls": {profile + "with some runtimes permits these system calls within the cell",
 			*heldBut(60, "modify_ldt", "io_uring_setup", "io_uring_enter", "io_uring_register", "mq_open", "msgget", "process_mrelease", "ptrace")},
 		"foreign-calls": {profile + "takes 32-bit system calls too", *heldBut(1, "int80")},

@@ -49,7 +49,11 @@ func (c *conversion) identity() error {
 // reference is what a node knows an image by: its digest where a registry has it, else its name.
 func reference(i sandbox.Image) string { return cmp.Or(i.Digest, i.Ref, i.ID) }
 
-// environment is the gate's to set: neither the image nor the cluster adds to it, and the pod does not show it.
+// variable is a name that the image may give to the gate, and that every cluster takes.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// environment is the gate's to set: neither the image nor the cluster adds to it, and the pod does not show it. The gate itself
+// gets nothing from the image, which could bring it down.
 func (c *conversion) environment() error {
 	have := make(map[string]bool)
 	for _, entry := range c.process.Env {
@@ -64,6 +68,12 @@ func (c *conversion) environment() error {
 	}
 	c.hello.Env = slices.Clone(c.process.Env)
 	c.process.Env = nil
+	for _, entry := range c.spec.Image.Env {
+		v := corev1.EnvVar{}
+		if v.Name, _, _ = strings.Cut(entry, "="); variable.MatchString(v.Name) && !slices.Contains(c.cell.Env, v) {
+			c.cell.Env = append(c.cell.Env, v)
+		}
+	}
 	return nil
 }
 
