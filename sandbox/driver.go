@@ -17,6 +17,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrStartFailed: the engine refused to start the cell's process; see [StartError].
 	ErrStartFailed = errors.New("cell did not start")
+	// ErrTooMuch: the cell said more, over its streams and all that goes through them, than the driver carries.
+	ErrTooMuch = errors.New("more than this sandbox driver carries")
 )
 
 // StartError says why a cell's first process did not start. It wraps [ErrStartFailed].
@@ -109,7 +111,8 @@ type Sandbox interface {
 	// cut in the middle ends with io.ErrUnexpectedEOF. Closing Stdin delivers EOF to the process.
 	Stdio() Stdio
 
-	// Wait blocks until the cell has stopped and returns how. It may be called by several goroutines and after the end.
+	// Wait blocks until the cell has stopped and returns how. It may be called by several goroutines and after the end. Where
+	// that is not known it fails with ErrUnavailable, or with ErrTooMuch where the driver ended the cell for what it said.
 	Wait(ctx context.Context) (Exit, error)
 
 	// Kill ends all of the cell's processes with SIGKILL. Killing a cell that has stopped succeeds.

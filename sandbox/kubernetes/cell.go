@@ -36,7 +36,6 @@ type cell struct {
 	destroyed bool
 	stdinDone bool
 	line      *line // while attached
-	why       error // the connection ended
 
 	up      chan struct{} // the gate has answered
 	begun   chan error    // the program has started, or not

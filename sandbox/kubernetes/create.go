@@ -64,8 +64,10 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return newCell(d, pod, s, p.hello), nil
 }
 
-// The user ids of cells: so many that no two cells of a node have one, whichever supervisor made them.
+// The user ids of cells: so many that no two cells of a node have one, whichever supervisor made them. What they read belongs to
+// ownerUID, as whom nothing of theirs runs.
 const (
+	ownerUID = firstUID - 1
 	firstUID = 1 << 30
 	countUID = 1 << 30
 )

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,15 @@ type Options struct {
 	Instance string       // the supervisor's id, the value of [sandbox.LabelInstance]
 	Log      *slog.Logger // nil discards
 	Timeouts Timeouts
+	// Traffic is how much a cell may say, in bytes, sealed, all its streams and tunnels together: its node keeps a copy for a
+	// while. 0: 512 MiB.
+	Traffic int64
 
 	tune func(*rest.Config) // for tests; nil: nothing
 }
+
+// defaultTraffic is the bound of [Options.Traffic] where nothing else is said.
+const defaultTraffic = 512 << 20
 
 // Timeouts bound what is asked of a cluster. A zero field takes the default.
 type Timeouts struct {
@@ -85,6 +92,7 @@ type Driver struct {
 	instance string
 	log      *slog.Logger
 	limits   Timeouts
+	traffic  int64
 	image    string // of the runner
 	empty    []string
 	never    bool // nodes pull nothing
@@ -148,7 +156,7 @@ func New(opts Options) (*Driver, error) {
 func newDriver(opts Options, a *api, limits Timeouts, known *recent.Value[facts]) *Driver {
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Driver{
-		api: a, instance: opts.Instance, log: opts.Log, limits: limits, image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
+		api: a, instance: opts.Instance, log: opts.Log, limits: limits, traffic: cmp.Or(opts.Traffic, defaultTraffic), image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
 		accept: make(map[string]bool), kept: len(opts.Tenants) > 0, facts: known, ctx: ctx, cancel: cancel,
 	}
 	for _, word := range opts.Accept {

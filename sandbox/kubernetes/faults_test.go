@@ -239,7 +239,7 @@ func (r *real) otherRunner(t *testing.T) {
 func (r *real) limits(t *testing.T) {
 	d := r.driver(t)
 	out := r.output(t, d, r.spec("read", "/proc/self/limits"))
-	for _, want := range []string{"Max core file size 0 0", "Max open files 256 256", "Max processes 32 32", "Max file size 8388608 8388608"} {
+	for _, want := range []string{"Max core file size 0 0", "Max open files 256 256", "Max processes 32 32", "Max file size 8392704 8392704"} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%q is not among the limits:\n%s", want, out)
 		}

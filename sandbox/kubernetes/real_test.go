@@ -150,6 +150,8 @@ func TestCluster(t *testing.T) {
 		{"Secrecy", r.secrecy},
 		{"Limits", r.limits},
 		{"Trees", r.largeTrees},
+		{"OverSPDY", r.overSPDY},
+		{"TooMuch", r.tooMuch},
 		{"Soak", r.soak},
 	} {
 		t.Run(tt.name, tt.test)
@@ -166,15 +168,7 @@ func (r *real) conformance(t *testing.T) {
 			o.tune = cutting(t, 400_000)
 			return r.open(t, o)
 		},
-		Differs: map[string]string{
-			"socket AF_VSOCK": "a pod has its node's seccomp profile (accepted: seccomp)",
-			"socket AF_ALG":   "a pod has its node's seccomp profile (accepted: seccomp)",
-			"io_uring_setup":  "a pod has its node's seccomp profile (accepted: seccomp)",
-			"ptrace":          "a pod has its node's seccomp profile (accepted: seccomp)",
-			"dial outside":    "a pod's network is closed by NetworkPolicy alone, which this cluster may not enforce (accepted: network)",
-			"interfaces":      "a pod has an interface in its cluster's network (accepted: network)",
-			"uid":             "cells of several supervisors share a node, so that the driver gives each a number of its own",
-		},
+		Differs: differs,
 	})
 }
 

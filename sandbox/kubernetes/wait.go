@@ -180,12 +180,6 @@ func exitOfStatus(t *corev1.ContainerStateTerminated) sandbox.Exit {
 
 // lost says why a cell's connection may have ended while the cluster believes that it runs.
 func (c *cell) lost(ctx context.Context) error {
-	c.mu.Lock()
-	cut := c.why
-	c.mu.Unlock()
-	if errors.Is(cut, errTooMuch) {
-		return fmt.Errorf("cell %s: %w", c.name, errTooMuch)
-	}
 	pod, _ := c.seen.look()
 	why := "the connection to it broke off, and with it went its stdin"
 	var node corev1.Node
