@@ -139,12 +139,7 @@ func (c *cell) broke(err error) {
 	c.mu.Lock()
 	c.why = err
 	c.mu.Unlock()
-	select {
-	case c.begun <- fmt.Errorf("the connection to it broke off: %s: %w", words(err), sandbox.ErrUnavailable):
-	default:
-	}
-	c.finish(io.ErrUnexpectedEOF)
-	close(c.cut)
+	close(c.cut) // whoever awaits the cell's end finds out why
 }
 
 // hear takes one piece of what the gate says.
