@@ -207,7 +207,7 @@ func TestHangupOfTheRunner(t *testing.T) {
 	p := serve(t, Config{Runner: func(_, _ []string, stdin io.Reader, _ io.Writer) int {
 		_, _ = io.Copy(io.Discard, stdin)
 		return 0
-	}}, seal.Hello{Runner: true})
+	}}, seal.Hello{Runner: true, Args: []string{"x"}})
 	p.say(seal.Go, "")
 	p.expect(seal.Started)
 	_ = p.in.Close()

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 
@@ -28,6 +29,7 @@ type settings struct {
 	never    bool     // nodes pull nothing
 	arch     string
 	uid      int64 // of the cell
+	disk     int64 // that a pod may take of its node's; 0: diskLimit
 	enforced bool
 	accept   map[string]bool
 }
@@ -150,7 +152,7 @@ func (c *conversion) memory() error {
 		return unsupported("linux.resources.memory.swap: must be equal to the limit, which means no swap")
 	}
 	c.bound(corev1.ResourceMemory, *resource.NewQuantity(*m.Limit, resource.BinarySI))
-	c.bound(corev1.ResourceEphemeralStorage, *resource.NewQuantity(diskLimit, resource.BinarySI))
+	c.bound(corev1.ResourceEphemeralStorage, *resource.NewQuantity(cmp.Or(c.disk, diskLimit), resource.BinarySI))
 	m.Limit, m.Swap = nil, nil
 	r.Memory = &m
 	c.linux.Resources = &r

@@ -26,7 +26,7 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
-	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), enforced: d.enforced, accept: d.accept})
+	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), disk: d.disk, enforced: d.enforced, accept: d.accept})
 	if err != nil {
 		return nil, err
 	}

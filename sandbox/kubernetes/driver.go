@@ -38,6 +38,7 @@ type Options struct {
 	Timeouts Timeouts
 
 	tune func(*rest.Config) // for tests; nil: nothing
+	disk int64              // for tests: how much of its node's disk a cell may take; 0: diskLimit
 }
 
 // Timeouts bound what is asked of a cluster. A zero field takes the default.
@@ -82,6 +83,7 @@ type Driver struct {
 	never    bool // nodes pull nothing
 	enforced bool
 	accept   map[string]bool
+	disk     int64
 
 	facts factCache
 	ready once
@@ -126,7 +128,7 @@ func New(opts Options) (*Driver, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Driver{
 		api: a, instance: opts.Instance, log: log, limits: limits, image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
-		accept: make(map[string]bool), ctx: ctx, cancel: cancel,
+		accept: make(map[string]bool), disk: opts.disk, ctx: ctx, cancel: cancel,
 	}
 	for _, word := range opts.Accept {
 		d.accept[word] = true
