@@ -97,7 +97,7 @@ func classify(f facts) *a2e.Error {
 	case f.Exit != nil && f.Exit.Signal == 0 && !f.Frames:
 		return exitError(f.Exit)
 	case f.EngineLost != nil:
-		return a2e.Errorf(a2e.SandboxCrash, "the sandbox engine was lost: %w", f.EngineLost).Because(a2e.ReasonEngineUnavailable)
+		return lostError("the sandbox engine was lost", f.EngineLost)
 	case f.Start != nil:
 		return startError(f.Start)
 	}
@@ -148,6 +148,28 @@ func exitError(x *wall.Exit) *a2e.Error {
 		e.With("stderr", tail)
 	}
 	return e
+}
+
+// reasonsOfLoss are the reasons for what clusters do with cells.
+var reasonsOfLoss = map[sandbox.Loss]string{
+	sandbox.LossNode: a2e.ReasonNodeLost, sandbox.LossEvicted: a2e.ReasonEvicted, sandbox.LossPreempted: a2e.ReasonPreempted,
+	sandbox.LossDeleted: a2e.ReasonCellDeleted, sandbox.LossUnschedulable: a2e.ReasonUnschedulable, sandbox.LossQuota: a2e.ReasonClusterQuota,
+}
+
+// lostError is for an engine that does not answer, or has no cell to give or has lost it. otherwise is what that is called where
+// it does not say more.
+func lostError(otherwise string, err error) *a2e.Error {
+	var lost *sandbox.LostError
+	switch {
+	case errors.As(err, &lost) && lost.Loss == sandbox.LossDisk: // its own doing, and it would do so again
+		return a2e.Errorf(a2e.SkillError, "the skill used more of its host's disk than it may: %w", err).
+			Because(a2e.ReasonOutputLimit).With("budget", "disk").Permanent()
+	case lost != nil && reasonsOfLoss[lost.Loss] != "":
+		return a2e.Errorf(a2e.SandboxCrash, "%w", err).Because(reasonsOfLoss[lost.Loss])
+	case otherwise == "":
+		return a2e.Errorf(a2e.SandboxCrash, "%w", err).Because(a2e.ReasonEngineUnavailable)
+	}
+	return a2e.Errorf(a2e.SandboxCrash, "%s: %w", otherwise, err).Because(a2e.ReasonEngineUnavailable)
 }
 
 func startError(err error) *a2e.Error {

@@ -19,6 +19,11 @@ func kernel(oom, pressure bool) *sandbox.Evidence {
 	return &sandbox.Evidence{OOMKilled: oom, Pressure: pressure, Confidence: sandbox.ConfidenceKernel}
 }
 
+// went is what a driver says of a cell that a cluster did something with.
+func went(loss sandbox.Loss) error {
+	return fmt.Errorf("cell x: %w", &sandbox.LostError{Loss: loss, Message: "its pod is gone"})
+}
+
 // The rows follow the order of design section 2; each later fact is present in the rows above it, where it must lose.
 func TestClassify(t *testing.T) {
 	yes, no := true, false
@@ -63,6 +68,16 @@ func TestClassify(t *testing.T) {
 		{"an image that moves our mounts", facts{Exit: &wall.Exit{ExitCode: 126, StartError: "moved", BadImage: true}}, a2e.RuntimeError, a2e.ReasonUnsupported, false},
 		{"exit 0 and no result", facts{Exit: &wall.Exit{}}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
 		{"engine lost", facts{EngineLost: lost, Cut: true}, a2e.SandboxCrash, a2e.ReasonEngineUnavailable, true},
+		{"the node is gone", facts{EngineLost: went(sandbox.LossNode), Cut: true}, a2e.SandboxCrash, a2e.ReasonNodeLost, true},
+		{"evicted", facts{EngineLost: went(sandbox.LossEvicted), Cut: true}, a2e.SandboxCrash, a2e.ReasonEvicted, true},
+		{"preempted", facts{EngineLost: went(sandbox.LossPreempted), Cut: true}, a2e.SandboxCrash, a2e.ReasonPreempted, true},
+		{"deleted by somebody", facts{EngineLost: went(sandbox.LossDeleted), Cut: true}, a2e.SandboxCrash, a2e.ReasonCellDeleted, true},
+		{"no node takes it", facts{EngineLost: went(sandbox.LossUnschedulable)}, a2e.SandboxCrash, a2e.ReasonUnschedulable, true},
+		{"the namespace is full", facts{EngineLost: went(sandbox.LossQuota)}, a2e.SandboxCrash, a2e.ReasonClusterQuota, true},
+		{"a loss that nobody knows", facts{EngineLost: went("else")}, a2e.SandboxCrash, a2e.ReasonEngineUnavailable, true},
+		{"more of the disk than it may have", facts{EngineLost: went(sandbox.LossDisk), Cut: true}, a2e.SkillError, a2e.ReasonOutputLimit, false},
+		{"a result stands over an eviction", facts{Result: good, EngineLost: went(sandbox.LossEvicted), Cut: true}, "", "", false},
+		{"the deadline comes before a lost node", facts{Deadline: true, EngineLost: went(sandbox.LossNode)}, a2e.Timeout, "", true},
 		{"could not start", facts{Start: start}, a2e.SandboxCrash, a2e.ReasonStartFailed, false},
 		{"could not start this time", facts{Start: &sandbox.StartError{Message: "busy"}}, a2e.SandboxCrash, a2e.ReasonStartFailed, true},
 		{"a signal inside", facts{Exit: &wall.Exit{Signal: 9}}, a2e.SandboxCrash, a2e.ReasonSignal, true},

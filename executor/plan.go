@@ -135,7 +135,7 @@ func (s *Supervisor) image(ctx context.Context, skill *skills.Skill) (images.Ima
 func (s *Supervisor) engineError(err error) *a2e.Error {
 	switch {
 	case errors.Is(err, sandbox.ErrUnavailable):
-		return a2e.Errorf(a2e.SandboxCrash, "%w", err).Because(a2e.ReasonEngineUnavailable)
+		return lostError("", err)
 	case errors.Is(err, sandbox.ErrUnsupported):
 		return a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
 	case errors.Is(err, sandbox.ErrNotFound): // it was there a moment ago

@@ -153,15 +153,14 @@ func (s *strays) Write(p []byte) (int, error) {
 // broke is told when the connection has ended.
 func (c *cell) broke(err error) {
 	c.d.log.Debug("connection to a cell has ended", "cell", c.name, "err", err)
-	why := fmt.Errorf("the connection to it broke off: %s: %w", words(err), sandbox.ErrUnavailable)
 	var bad spoiled
 	if errors.As(err, &bad) {
-		why = bad.error
-		c.settle(sandbox.Exit{}, fmt.Errorf("cell %s: %w", c.name, why)) // what the cluster will say of its end only follows from this
+		c.settle(sandbox.Exit{}, fmt.Errorf("cell %s: %w", c.name, bad.error)) // what the cluster will say of its end only follows from this
 	}
-	c.begin(why)
-	c.finish(io.ErrUnexpectedEOF)
-	close(c.cut)
+	c.mu.Lock()
+	c.why = err
+	c.mu.Unlock()
+	close(c.cut) // whoever awaits the cell's end finds out why
 }
 
 // hear takes one piece of what the gate says.

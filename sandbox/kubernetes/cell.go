@@ -36,6 +36,7 @@ type cell struct {
 	destroyed bool
 	stdinDone bool
 	line      *line // while attached
+	why       error // the connection ended
 
 	up      chan struct{} // the gate has answered
 	begun   chan error    // the program has started, or not

@@ -34,7 +34,7 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, sandbox.Unmade(err)
 	}
-	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), enforced: d.enforced, accept: d.accept})
+	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), disk: d.disk, enforced: d.enforced, accept: d.accept})
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +148,8 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) er
 	defer late.Stop()
 	placed := time.NewTimer(d.limits.Schedule)
 	defer placed.Stop()
+	look := time.NewTicker(lookAtNode)
+	defer look.Stop()
 	var why error // it is unplaced
 	for {
 		pod, gone := s.look()
@@ -166,6 +168,10 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) er
 		why = err
 		select {
 		case <-s.changed:
+		case <-look.C:
+			if err := d.nodeGone(ctx, pod); err != nil {
+				return err
+			}
 		case <-placed.C:
 			if why == nil {
 				why = fmt.Errorf("the cluster's scheduler has not looked at it within %v: %w", d.limits.Schedule, sandbox.ErrUnavailable)
@@ -179,13 +185,16 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) er
 	}
 }
 
+// lookAtNode is how often the node of a pod that does not come up is asked for.
+const lookAtNode = 5 * time.Second
+
 // deleted is for a pod that somebody else has removed.
 func (d *Driver) deleted(pod *corev1.Pod) error {
 	if err := disrupted(pod); err != nil {
 		return err
 	}
 	d.ready.again() // somebody may have removed the owner of all of them
-	return fmt.Errorf("its pod was deleted from the cluster at %s by somebody else: %w", d.api.host, sandbox.ErrUnavailable)
+	return lostf(sandbox.LossDeleted, "its pod was deleted from the cluster at %s by somebody else", d.api.host)
 }
 
 // lastWarning is what the cluster last complained about a pod.

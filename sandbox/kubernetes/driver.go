@@ -46,6 +46,7 @@ type Options struct {
 	Traffic int64
 
 	tune func(*rest.Config) // for tests; nil: nothing
+	disk int64              // for tests: how much of its node's disk a cell may take; 0: diskLimit
 }
 
 // defaultTraffic is the bound of [Options.Traffic] where nothing else is said.
@@ -98,6 +99,7 @@ type Driver struct {
 	never    bool // nodes pull nothing
 	enforced bool
 	accept   map[string]bool
+	disk     int64
 
 	facts *recent.Value[facts]
 	ready once
@@ -157,7 +159,7 @@ func newDriver(opts Options, a *api, limits Timeouts, known *recent.Value[facts]
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Driver{
 		api: a, instance: opts.Instance, log: opts.Log, limits: limits, traffic: cmp.Or(opts.Traffic, defaultTraffic), image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
-		accept: make(map[string]bool), kept: len(opts.Tenants) > 0, facts: known, ctx: ctx, cancel: cancel,
+		accept: make(map[string]bool), disk: opts.disk, kept: len(opts.Tenants) > 0, facts: known, ctx: ctx, cancel: cancel,
 	}
 	for _, word := range opts.Accept {
 		d.accept[word] = true
