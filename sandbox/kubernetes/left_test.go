@@ -65,7 +65,7 @@ func (r *real) owners(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	loses(t, cell, "was deleted from the cluster")
+	loses(t, cell, went(sandbox.LossDeleted), "was deleted from the cluster")
 }
 
 // treesInUse: a tree that a pod reads is not removed, and one of which parts are missing is listed and removed like any other.

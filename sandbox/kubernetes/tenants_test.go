@@ -201,7 +201,7 @@ func (ts *tenants) oneIsEmptied(t *testing.T) {
 	d := ts.driverOf(t, o)
 	acme, beta := ts.start(t, d, ts.spec("acme", "sleep")), ts.start(t, d, ts.spec("beta", "sleep"))
 	testutil.Kubectl(t, "", "-n", ts.spaces["acme"], "delete", "configmap", d.ownerName())
-	loses(t, acme, "was deleted from the cluster")
+	loses(t, acme, went(sandbox.LossDeleted), "was deleted from the cluster")
 	select {
 	case <-beta.(*cell).exited:
 		t.Errorf("beta's cell is gone, too: %v", beta.(*cell).exitErr)
