@@ -17,6 +17,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrStartFailed: the engine refused to start the cell's process; see [StartError].
 	ErrStartFailed = errors.New("cell did not start")
+	// ErrTooMuch: the cell said more, over its streams and all that goes through them, than the driver carries.
+	ErrTooMuch = errors.New("more than this sandbox driver carries")
 )
 
 // StartError says why a cell's first process did not start. It wraps [ErrStartFailed].
@@ -58,6 +60,12 @@ type Driver interface {
 // seconds where it does not.
 type Pinger interface {
 	Ping(ctx context.Context) error
+}
+
+// Checker is a driver whose cells rely on what an operator has made beforehand. Check fails with ErrUnsupported where that is
+// not as it has to be, and with ErrUnavailable where nobody can tell.
+type Checker interface {
+	Check(ctx context.Context) error
 }
 
 // Pool is a driver that starts cells ahead of their calls, for specs that have a Key.
@@ -103,7 +111,8 @@ type Sandbox interface {
 	// cut in the middle ends with io.ErrUnexpectedEOF. Closing Stdin delivers EOF to the process.
 	Stdio() Stdio
 
-	// Wait blocks until the cell has stopped and returns how. It may be called by several goroutines and after the end.
+	// Wait blocks until the cell has stopped and returns how. It may be called by several goroutines and after the end. Where
+	// that is not known it fails with ErrUnavailable, or with ErrTooMuch where the driver ended the cell for what it said.
 	Wait(ctx context.Context) (Exit, error)
 
 	// Kill ends all of the cell's processes with SIGKILL. Killing a cell that has stopped succeeds.
@@ -172,7 +181,7 @@ type Witness interface {
 // Listed is something with hotcell's labels on it.
 type Listed struct {
 	ID      string
-	Kind    string // "cell", "fill", "volume", "cgroup"
+	Kind    string // "cell", "fill", "volume", "cgroup", "instance"
 	Name    string
 	Tree    string // of a volume: the name of the tree that it holds; "": that is not known
 	State   string // the engine's word: created, running, exited, dead, removing

@@ -164,7 +164,7 @@ func (h *house) inTime(t *testing.T, got told) {
 	if late > limit {
 		t.Errorf("answered %v after the deadline, want at most %v", late, limit)
 	}
-	testutil.Poll(t, 30*time.Second, func() bool {
+	testutil.Poll(t, goneWithin(), func() bool {
 		all, err := h.Cells.List(t.Context())
 		for _, l := range all {
 			if l.Kind == "cell" && (l.Labels[sandbox.LabelCall] == got.answer.ID || l.ID == call.Cell) {

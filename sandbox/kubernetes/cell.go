@@ -62,9 +62,7 @@ func newCell(d *Driver, pod *corev1.Pod, s *sight, hello seal.Hello) *cell {
 }
 
 // ID names the pod and which one of that name it is.
-func (c *cell) ID() string { return idOf(c.name, c.uid) }
-
-func idOf(name, uid string) string { return name + "/" + uid }
+func (c *cell) ID() string { return c.d.idOf(c.name, c.uid) }
 
 // Stdio returns the streams. Stdout and Stderr are io.Closers too: closing one drops the rest of it, so that the other goes
 // on. Stdin can be written as soon as Start has returned.

@@ -1,6 +1,8 @@
 package kubernetes
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +27,7 @@ type settings struct {
 	never    bool     // nodes pull nothing
 	arch     string
 	uid      int64 // of the cell
+	disk     int64 // that a pod may take of its node's; 0: diskLimit
 	enforced bool
 	accept   map[string]bool
 }
@@ -132,7 +135,7 @@ func (c *conversion) memory() error {
 		return err
 	}
 	c.bound(corev1.ResourceMemory, *resource.NewQuantity(limit, resource.BinarySI))
-	c.bound(corev1.ResourceEphemeralStorage, *resource.NewQuantity(diskLimit, resource.BinarySI))
+	c.bound(corev1.ResourceEphemeralStorage, *resource.NewQuantity(cmp.Or(c.disk, diskLimit), resource.BinarySI))
 	return nil
 }
 

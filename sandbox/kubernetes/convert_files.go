@@ -96,9 +96,11 @@ const (
 	treesDir = "/unpacked/"
 )
 
-// trees are unpacked by the init container into folders of the pod, which the cell has read-only. The runner's own are in
-// its image, all others in ConfigMaps. There is always a gate.
+// trees are unpacked by the init container into folders of the pod, which the cell has read-only, and whose files are another
+// user's. The runner's own are in its image, all others in ConfigMaps. There is always a gate.
 func (c *conversion) trees() error {
+	owner := int64(ownerUID)
+	c.init.SecurityContext.RunAsUser, c.init.SecurityContext.RunAsGroup = &owner, &owner
 	jobs := []string{gate.UnpackFlag}
 	gated := false
 	for i, t := range c.spec.Trees {

@@ -39,11 +39,24 @@ func (c *conversion) identity() error {
 // reference is what a node knows an image by: its digest where a registry has it, else its name.
 func reference(i sandbox.Image) string { return cmp.Or(i.Digest, i.Ref, i.ID) }
 
-// environment is the gate's to set: neither the image nor the cluster adds to it, and the pod does not show it.
+// variable is a name that the image may give to the gate, and that every cluster takes.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// environment is the gate's to set: neither the image nor the cluster adds to it, and the pod does not show it. The gate itself
+// gets nothing from the image, which could bring it down.
 func (c *conversion) environment() error {
 	env, _, err := c.left.Environment()
+	if err != nil {
+		return err
+	}
 	c.hello.Env = slices.Clone(env)
-	return err
+	for _, entry := range c.spec.Image.Env {
+		v := corev1.EnvVar{}
+		if v.Name, _, _ = strings.Cut(entry, "="); variable.MatchString(v.Name) && !slices.Contains(c.cell.Env, v) {
+			c.cell.Env = append(c.cell.Env, v)
+		}
+	}
+	return nil
 }
 
 // user is a number that no other cell of the cluster has, in place of the spec's, which is one of a supervisor's own: what
@@ -96,7 +109,8 @@ var rlimits = map[string]int{
 }
 
 // rlimits are the gate's to set. That of a file's size keeps the file small that a kubelet gives each container to write
-// its last words to, on the node's disk.
+// its last words to, on the node's disk. It lies one page above the largest folder: a folder that is full is told as such first,
+// and nobody dies of that.
 func (c *conversion) rlimits() error {
 	for _, r := range c.left.Process.Rlimits {
 		number, ok := rlimits[r.Type]
@@ -107,11 +121,14 @@ func (c *conversion) rlimits() error {
 	}
 	c.left.Process.Rlimits = nil
 	if !c.limited("RLIMIT_FSIZE") && c.largest > 0 {
-		size := uint64(c.largest)
+		size := uint64(c.largest) + page
 		c.hello.Limits = append(c.hello.Limits, seal.Limit{Resource: rlimits["RLIMIT_FSIZE"], Soft: size, Hard: size})
 	}
 	return nil
 }
+
+// page is the smallest piece of a file that takes room.
+const page = 4096
 
 func (c *conversion) limited(name string) bool {
 	return slices.ContainsFunc(c.hello.Limits, func(l seal.Limit) bool { return l.Resource == rlimits[name] })

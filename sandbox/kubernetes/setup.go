@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/url"
 	"regexp"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,9 +19,12 @@ import (
 // policyName is the NetworkPolicy that closes the network of all cells of a namespace.
 const policyName = "hotcell-deny-all"
 
-// prepare makes what each cell relies on, once: the policy that closes the network, and the owner of this supervisor's pods.
+// prepare makes what each cell relies on, once, after a look at the bounds: the policy that closes the network, and the owner of this supervisor's pods.
 func (d *Driver) prepare(ctx context.Context) error {
 	return d.ready.do(func() error {
+		if err := d.vouch(ctx); err != nil {
+			return err
+		}
 		if err := d.closeNetwork(ctx); err != nil {
 			return err
 		}
@@ -51,14 +55,16 @@ func (d *Driver) closeNetwork(ctx context.Context) error {
 }
 
 // ownerName is the ConfigMap that owns the pods of a supervisor: who deletes it deletes them all.
-func (d *Driver) ownerName() string { return "hotcell-instance-" + short(d.instance) }
+func (d *Driver) ownerName() string { return ownerPrefix + short(d.instance) }
+
+const ownerPrefix = "hotcell-instance-"
 
 func (d *Driver) ensureOwner(ctx context.Context) error {
 	owner := &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: d.ownerName(), Annotations: map[string]string{sandbox.LabelInstance: d.instance},
-			Labels: map[string]string{sandbox.LabelManaged: "1", sandbox.LabelKind: "instance"},
+			Labels: map[string]string{sandbox.LabelManaged: "1", sandbox.LabelKind: kindInstance},
 		},
 	}
 	err := d.api.post(ctx, d.api.in(core, "configmaps"), owner, owner)
@@ -70,6 +76,31 @@ func (d *Driver) ensureOwner(ctx context.Context) error {
 	}
 	d.owner.Store(owner.UID)
 	return nil
+}
+
+// removeOwner removes the ConfigMap of a supervisor that is gone. The cluster collects the pods of its that there still are.
+func (d *Driver) removeOwner(ctx context.Context, name string) error {
+	err := d.api.remove(ctx, d.api.in(core, "configmaps", name), "", nil)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return d.explain(ctx, "remove "+name, err)
+}
+
+// disown removes this supervisor's own, where it has made one and no pod of it is left.
+func (d *Driver) disown(ctx context.Context) error {
+	if len(d.ownedBy()) == 0 {
+		return nil
+	}
+	var pods metav1.PartialObjectMetadataList
+	mine := ofKinds(kindCell) + "," + sandbox.LabelInstance + "=" + labelValue(d.instance)
+	if err := d.api.metas(ctx, d.api.in(core, "pods"), url.Values{"labelSelector": {mine}, "limit": {"1"}}, &pods); err != nil {
+		return d.explain(ctx, "list pods", err)
+	}
+	if len(pods.Items) > 0 {
+		return nil
+	}
+	return d.removeOwner(ctx, d.ownerName())
 }
 
 // ownedBy is the reference by which a cluster collects a pod whose owner is gone.
