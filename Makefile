@@ -54,11 +54,11 @@ test: build image ## run every test, those on the real engine included (PKGS=./.
 	$(if $(RACE),,@echo 'make: no C compiler, so the race detector is off' >&2)
 	HOTCELL_REQUIRE=$(REQUIRE) go run ./integration/tally $(RACE) -p 2 -timeout 20m $(PKGS)
 
-test-kube: build ## run the driver kubernetes, and what deploy/kubernetes installs, on a real cluster (KUBE=folder with the programs up and load, or set KUBECONFIG and HOTCELL_KUBE_LOAD)
+test-kube: build image postgres ## run the driver kubernetes, and what deploy/kubernetes installs, on a real cluster (KUBE=folder with the programs up and load, or set KUBECONFIG and HOTCELL_KUBE_LOAD)
 	@set -e; if [ -n "$(KUBE)" ]; then \
 		KUBECONFIG=$$($(KUBE)/up); HOTCELL_KUBE_LOAD=$(KUBE)/load; PATH=$$(dirname $$KUBECONFIG)/bin:$$PATH; \
 		export KUBECONFIG HOTCELL_KUBE_LOAD PATH; fi; \
-	HOTCELL_REQUIRE=kubernetes,go go test -count=1 -timeout 20m ./sandbox/kubernetes ./internal/gate ./internal/seal ./integration/kubernetes
+	HOTCELL_REQUIRE=kubernetes,go,docker,image-python,postgres go test -count=1 -timeout 20m ./sandbox/kubernetes ./internal/gate ./internal/seal ./integration/kubernetes
 
 test-cgroup2: image ## run the tests of containment on cgroup v2, in a virtual machine (a few minutes)
 	@scripts/test-cgroup2

@@ -38,7 +38,9 @@ func (r *real) owners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine := slices.IndexFunc(all, func(l sandbox.Listed) bool { return l.Kind == kindInstance && l.Labels[sandbox.LabelInstance] == d.instance })
+	mine := slices.IndexFunc(all, func(l sandbox.Listed) bool {
+		return l.Kind == kindInstance && l.Labels[sandbox.LabelInstance] == d.instance
+	})
 	if mine < 0 || all[mine].Created.IsZero() {
 		t.Fatalf("the owner is not listed: %+v", all)
 	}
