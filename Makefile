@@ -59,11 +59,11 @@ test: build image ## run every test, those on the real engine included (PKGS=./.
 	$(if $(RACE),,@echo 'make: no C compiler, so the race detector is off' >&2)
 	HOTCELL_REQUIRE=$(REQUIRE) go run ./integration/tally $(RACE) -p 2 -timeout 20m $(PKGS)
 
-test-kube: build image ## run the driver kubernetes, what deploy/kubernetes installs, and the hostile rows, on a real cluster (KUBE=folder with the programs up and load, or set KUBECONFIG and HOTCELL_KUBE_LOAD; CALLS)
+test-kube: build image postgres ## run the driver kubernetes, what deploy/kubernetes installs, and the hostile rows, on a real cluster (KUBE=folder with the programs up and load, or set KUBECONFIG and HOTCELL_KUBE_LOAD; CALLS)
 	@set -e; if [ -n "$(KUBE)" ]; then \
 		KUBECONFIG=$$($(KUBE)/up); HOTCELL_KUBE_LOAD=$(KUBE)/load; PATH=$$(dirname $$KUBECONFIG)/bin:$$PATH; \
 		export KUBECONFIG HOTCELL_KUBE_LOAD PATH; fi; \
-	HOTCELL_REQUIRE=kubernetes,docker,image-python,go HOTCELL_KUBE_CALLS=$(CALLS) \
+	HOTCELL_REQUIRE=kubernetes,docker,image-python,postgres,go HOTCELL_KUBE_CALLS=$(CALLS) \
 		go test -count=1 -p 1 -timeout 40m ./sandbox/kubernetes ./internal/gate ./internal/seal ./integration/kubernetes; \
 	HOTCELL_DRIVER=kubernetes HOTCELL_REQUIRE=kubernetes,docker,image-python,go,linux \
 		go test -count=1 -timeout 40m -skip '$(KUBE_SAME)' ./integration/hostile
