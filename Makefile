@@ -54,11 +54,13 @@ test: build image ## run every test, those on the real engine included (PKGS=./.
 	$(if $(RACE),,@echo 'make: no C compiler, so the race detector is off' >&2)
 	HOTCELL_REQUIRE=$(REQUIRE) go run ./integration/tally $(RACE) -p 2 -timeout 20m $(PKGS)
 
-test-kube: build ## run the driver kubernetes, and what deploy/kubernetes installs, on a real cluster (KUBE=folder with the programs up and load, or set KUBECONFIG and HOTCELL_KUBE_LOAD)
+test-kube: build ## run the driver kubernetes, and what deploy/kubernetes installs, on a real cluster (KUBE=folder with the programs up and load, or set KUBECONFIG, HOTCELL_KUBE_LOAD and, for faults of the cluster itself, HOTCELL_KUBE_FAULT)
 	@set -e; if [ -n "$(KUBE)" ]; then \
 		KUBECONFIG=$$($(KUBE)/up); HOTCELL_KUBE_LOAD=$(KUBE)/load; PATH=$$(dirname $$KUBECONFIG)/bin:$$PATH; \
-		export KUBECONFIG HOTCELL_KUBE_LOAD PATH; fi; \
-	HOTCELL_REQUIRE=kubernetes,go go test -count=1 -timeout 20m ./sandbox/kubernetes ./internal/gate ./internal/seal ./integration/kubernetes
+		HOTCELL_KUBE_FAULT=$(CURDIR)/scripts/kube-fault; \
+		export KUBECONFIG HOTCELL_KUBE_LOAD HOTCELL_KUBE_FAULT PATH; fi; \
+	HOTCELL_REQUIRE=kubernetes,go go test -count=1 -timeout 20m ./sandbox/kubernetes ./internal/gate ./internal/seal ./integration/kubernetes; \
+	HOTCELL_REQUIRE=kubernetes,$${HOTCELL_KUBE_FAULT:+kube-fault,}go go test -count=1 -timeout 20m ./integration/kubernetes/faults
 
 test-cgroup2: image ## run the tests of containment on cgroup v2, in a virtual machine (a few minutes)
 	@scripts/test-cgroup2

@@ -204,6 +204,7 @@ func programs() []string {
 		"integration/hostile",
 		"integration/hostile/skillbomb",
 		"integration/kubernetes",
+		"integration/kubernetes/faults",
 		"integration/load",
 		"integration/rig",
 		"integration/skills/sdk",
