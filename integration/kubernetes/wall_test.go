@@ -13,11 +13,9 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/hotcell/hotcell/executor"
 	"github.com/hotcell/hotcell/integration/rig"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/testutil"
-	"github.com/hotcell/hotcell/policies"
 )
 
 // envCalls names the environment variable with how many calls [TestTheWallLosesNothing] makes.
@@ -52,7 +50,6 @@ func walled(t *testing.T, traffic int64) *rig.Rig {
 	r, err := rig.New(rig.Options{
 		Runner: testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell-runner"),
 		Skills: rig.Merge(skills, flood), Driver: "kubernetes", Traffic: traffic,
-		Adjust: func(cfg *executor.Config) { cfg.Policy.Limits.CPU = policies.Core / 10 },
 	})
 	if err != nil {
 		t.Fatal(err)

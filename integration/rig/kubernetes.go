@@ -40,7 +40,7 @@ const AtOnce = 6
 
 // Cells on a cluster are small, and may have to wait until others have gone.
 const (
-	podCPU      = policies.Core / 5
+	podCPU      = policies.Core / 10
 	podPatience = 5 * time.Minute
 )
 
