@@ -197,6 +197,7 @@ func (s *Supervisor) Drain(ctx context.Context) error {
 	s.mu.Unlock()
 	defer s.giveUp()
 	defer s.leave()
+	defer s.heedMeanwhile()()
 	if pool, ok := s.cfg.Driver.(sandbox.Pool); ok {
 		s.tidying.Go(pool.Drain)
 	}
