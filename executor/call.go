@@ -23,12 +23,18 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	defer s.serving.Done()
 	began := time.Now()
 	s.begin(ctx, c)
+	s.charge(ctx, c)
 	s.remember(c)
 	out := s.survive(ctx, c, inputs, w)
 	s.closeUses(c)
 	s.keepRequest(c, inputs)
 	c.override = nil
-	if taken := c.taking.wait(); !taken.in() {
+	taken := c.taking.wait()
+	switch {
+	case taken.over != nil:
+		c.spare()
+		out = outcome{fail: taken.over}
+	case !taken.in():
 		s.calls.drop(c)
 		s.tellInFlight()
 		c.withdraw()
@@ -154,7 +160,7 @@ func (s *Supervisor) run(ctx *limit, c *call, p *plan, cl *cell, undo *cleanup.S
 	s.attend(ctx, c, p, cl)
 	if !c.taking.wait().in() {
 		s.refused.note(c.who.Principal, time.Now())
-		c.update(func(v *control.Call) { v.Started = time.Time{} }) // nobody pays for it
+		c.spare()
 		s.retire(c, cl, facts{})
 		return outcome{}, false
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type taking struct {
 	cell    string     // that the journal was told of then
 	earlier awaiter    // the journal knows the same request from another supervisor or from an earlier life
 	refused *a2e.Error // it can't be written, or the request id stands for another request
+	over    *a2e.Error // it is written, and does not run: its principal has its calls elsewhere
 }
 
 // wait asks, where nobody has yet. Only the goroutine that serves the call may.
@@ -46,7 +48,8 @@ func (t *taking) decide() {
 	})
 }
 
-func (t *taking) in() bool { return t.earlier == nil && t.refused == nil }
+// in reports whether the journal has the call, and it may run.
+func (t *taking) in() bool { return t.earlier == nil && t.refused == nil && t.over == nil }
 
 // remember sees to it that a call that was registered is journalled: within a moment, or as soon as something depends on it.
 // Nothing is made for the call before that, and nothing that a cell says is heard.
@@ -60,8 +63,13 @@ func (s *Supervisor) enter(c *call, t *taking) (earlier awaiter, refused *a2e.Er
 	ctx, cancel := context.WithTimeout(context.Background(), journalLimit)
 	defer cancel()
 	record := c.record(s.cfg.Instance)
+	record.Share = c.share
 	t.cell = record.Cell
 	old, err := s.journal.Accept(ctx, record, c.accepted.Add(-Replay))
+	var over *control.OverError
+	if errors.As(err, &over) {
+		t.over, err = s.overShare(over), nil
+	}
 	switch {
 	case err == nil && old == nil:
 		s.watch.CallAccepted(c.who.Door)
@@ -74,6 +82,12 @@ func (s *Supervisor) enter(c *call, t *taking) (earlier awaiter, refused *a2e.Er
 		return nil, duplicate(c.key.reqID)
 	}
 	return &stored{s: s, record: *old}, nil
+}
+
+// spare takes back that a call has a cell, which heard its request and is not heard: nobody pays for it.
+func (c *call) spare() {
+	c.to(control.Stopping)
+	c.update(func(v *control.Call) { v.Cell, v.Started, v.Deadline = "", time.Time{}, time.Time{} })
 }
 
 // unjournalled refuses a call that would have no record.
