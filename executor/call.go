@@ -244,10 +244,24 @@ func (s *Supervisor) logEnd(c *call, e *a2e.Error) {
 	}
 }
 
-// finish records the end, in the journal first, and returns the answer that stands.
+// finish records the end, in the journal first, and returns what the caller is told: the answer that stands.
 func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) *a2e.CallResponse {
 	r, answer := s.conclude(c, answer)
-	c.ran = ran{} // the record has what is to be kept of it
+	stands, err := s.write(c, r)
+	switch {
+	case err == nil:
+		r, answer = s.settled(c, r, stands, answer)
+	case s.shares():
+		return s.withhold(c, r, answer)
+	default:
+		s.owe(c, r)
+	}
+	s.close(c, r, answer)
+	return answer
+}
+
+// close has a call end here as its record says it did.
+func (s *Supervisor) close(c *call, r control.Record, answer *a2e.CallResponse) {
 	s.logEnd(c, answer.Error)
 	if !c.to(r.State) {
 		s.logOf(c).Error("a call skipped a state", "to", r.State)
@@ -257,5 +271,4 @@ func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) *a2e.CallResponse
 	s.calls.ended(c, time.Now())
 	s.watch.CallEnded(c.label, r.Call, c.spans.call.Exemplar())
 	s.tellInFlight()
-	return answer
 }

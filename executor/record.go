@@ -49,7 +49,8 @@ type call struct {
 	deafen    context.CancelFunc   // ends listener
 	delivered <-chan struct{}      // closed once the listener has every event; nil without a cell
 	taken     atomic.Int64         // events that the listener took
-	owed      atomic.Bool          // its answer was given and is not journalled yet: till then it is not forgotten
+	owed      atomic.Bool          // its answer is known and not journalled yet: till then it is not forgotten
+	withheld  chan struct{}        // closed when its answer is not given before it is journalled
 
 	mu      sync.Mutex
 	view    control.Call
@@ -187,15 +188,22 @@ func (c *call) snapshot() (control.Call, *a2e.CallResponse) {
 
 // await waits for the answer of a call that another request started. It is nil when that answer is not worth repeating.
 func (c *call) await(ctx context.Context) *a2e.CallResponse {
-	select {
-	case <-c.done:
-		if c.again {
-			return nil
+	var patience <-chan time.Time
+	for withheld := c.withheld; ; {
+		select {
+		case <-c.done:
+			if c.again {
+				return nil
+			}
+			_, answer := c.snapshot()
+			return answer
+		case <-withheld:
+			withheld, patience = nil, time.After(answerLimit)
+		case <-patience:
+			return refusal(c, unheard())
+		case <-ctx.Done():
+			return refusal(c, cancelledBy(canceller(ctx)))
 		}
-		_, answer := c.snapshot()
-		return answer
-	case <-ctx.Done():
-		return refusal(c, cancelledBy(canceller(ctx)))
 	}
 }
 
