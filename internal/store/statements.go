@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-const columns = "view, digest, instance, again, answer"
+const columns = "digest, instance, again, answer, " + viewColumns
 
 // statements are what the writer does for each call.
 type statements struct {
