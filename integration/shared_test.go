@@ -24,7 +24,7 @@ type fleet struct {
 	started int
 }
 
-func newFleet(t *testing.T, n int) *fleet {
+func newFleet(t *testing.T, n int, env ...string) *fleet {
 	t.Helper()
 	server := testutil.Postgres(t)
 	for name, value := range map[string]string{ // commands find the store, too
@@ -32,9 +32,9 @@ func newFleet(t *testing.T, n int) *fleet {
 	} {
 		t.Setenv(name, value)
 	}
-	f := &fleet{chaos: chaos{t: t, dir: t.TempDir(), bin: binary(t), answers: map[string]answered{}, env: []string{
+	f := &fleet{chaos: chaos{t: t, dir: t.TempDir(), bin: binary(t), answers: map[string]answered{}, env: append([]string{
 		"HOTCELL_SKILLS=" + skillFolder(t, map[string]string{"mood": moodSkill}), "HOTCELL__SANDBOX__MAX_CELLS=3", "HOTCELL__POOL__MAX=0",
-	}}}
+	}, env...)}}
 	for range n {
 		f.daemons = append(f.daemons, f.start())
 	}
@@ -159,6 +159,42 @@ func TestACallOnAnotherReplica(t *testing.T) {
 	if text := get(t, other.url+"/v1/calls/w1"); !strings.Contains(text, `"Canceled"`) {
 		t.Error(text)
 	}
+}
+
+// What a principal may have at once it has in all daemons together, of which a dead one's count no more.
+func TestAQuotaOfAFleet(t *testing.T) {
+	f := newFleet(t, 2, "HOTCELL__QUOTAS__IN_FLIGHT=1")
+	runs, other := f.daemons[0], f.daemons[1]
+	dead := runs.id(t)
+	line := func(id string, seconds int) string {
+		return fmt.Sprintf(`{"type":"skill/call/req","id":%q,"name":"mood","arguments":{"n":1,"mood":"fine","seconds":%d}}`, id, seconds)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if answer, _, err := runs.call(line("w1", 250)); err == nil {
+			t.Errorf("the killed one answered %+v", answer)
+		}
+	})
+	testutil.Poll(t, time.Minute, func() bool { return strings.Contains(get(t, other.url+"/v1/calls/w1"), `"Running"`) })
+	for n, d := range f.daemons {
+		id := fmt.Sprint("over-", n)
+		answer, _, err := d.call(line(id, 0))
+		if err != nil || verdictOf(answer) != "runtime_error/quota" || answer.Error.Message != "the quota of 1 calls in flight is used up" {
+			t.Errorf("daemon %d: %v, %+v", n, err, answer)
+		}
+		if text := get(t, other.url+"/v1/calls/"+id); !strings.Contains(text, `"Failed"`) || !strings.Contains(text, `"retry_after":1`) {
+			t.Errorf("%s is on record as %s", id, text)
+		}
+	}
+	runs.kill(t)
+	wg.Wait()
+	began := time.Now()
+	testutil.Poll(t, time.Minute, func() bool {
+		answer, _, err := other.call(line("over-1", 0))
+		return err == nil && verdictOf(answer) == "ok"
+	})
+	t.Logf("there was room %v after the kill", time.Since(began).Round(time.Millisecond))
+	testutil.Poll(t, patience(30*time.Second), func() bool { return f.remains([]string{dead}) == "" })
 }
 
 // A daemon that was stopped for so long that others closed its calls finds that out: it destroys its cells and ends. Its callers
