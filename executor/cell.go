@@ -140,7 +140,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 		s.colds.Add(1)
 	}
 	s.watch.CellCreated()
-	c.update(func(v *control.Call) { v.Cell = box.ID() })
+	c.update(func(v *control.Call) { v.Cell, v.Unenforced = box.ID(), sandbox.Unenforced(box) })
 	if !waited {
 		s.note(c)
 	}

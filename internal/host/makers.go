@@ -117,11 +117,15 @@ func WithoutEngine(cfg *config.Config, id string, log *slog.Logger, watch engine
 	if err != nil {
 		return Maker{}, err
 	}
+	dir, err := filepath.Abs(filepath.Join(cfg.DataDir, "oci"))
+	if err != nil {
+		return Maker{}, errors.Join(err, kept.Close())
+	}
 	driver, err := oci.New(oci.Options{
-		Instance: id, DataDir: filepath.Join(cfg.DataDir, "oci"), RunDir: ociRunDir, Rootfs: store.Rootfs, Log: log, Watch: watch,
+		Instance: id, DataDir: dir, RunDir: ociRunDir, Rootfs: store.Rootfs, Log: log, Watch: watch,
 	})
 	if err != nil {
-		return Maker{}, err
+		return Maker{}, errors.Join(err, kept.Close())
 	}
 	return Maker{driver, kept, kept.Close}, nil
 }

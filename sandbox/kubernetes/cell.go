@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,7 @@ type cell struct {
 	uid   string
 	seen  *sight
 	hello seal.Hello
+	lacks string // the words of the controls that it is without, with commas
 
 	stdout, stderr *buffer
 
@@ -50,11 +52,14 @@ type cell struct {
 	work   sync.WaitGroup
 }
 
-var _ sandbox.Sandbox = (*cell)(nil)
+var (
+	_ sandbox.Sandbox = (*cell)(nil)
+	_ sandbox.Lenient = (*cell)(nil)
+)
 
 func newCell(d *Driver, pod *corev1.Pod, s *sight, hello seal.Hello) *cell {
 	return &cell{
-		d: d, name: pod.Name, uid: string(pod.UID), seen: s, hello: hello, stdout: newBuffer(), stderr: newBuffer(),
+		d: d, name: pod.Name, uid: string(pod.UID), seen: s, hello: hello, lacks: pod.Annotations[annotationUnenforced], stdout: newBuffer(), stderr: newBuffer(),
 		up: make(chan struct{}, 1), begun: make(chan error, 1), ended: make(chan seal.End, 1), cut: make(chan struct{}),
 		exited: make(chan struct{}), cancel: func() {},
 	}
@@ -64,6 +69,14 @@ func newCell(d *Driver, pod *corev1.Pod, s *sight, hello seal.Hello) *cell {
 func (c *cell) ID() string { return idOf(c.name, c.uid) }
 
 func idOf(name, uid string) string { return name + "/" + uid }
+
+// Unenforced implements [sandbox.Lenient].
+func (c *cell) Unenforced() []string {
+	if c.lacks == "" {
+		return nil
+	}
+	return strings.Split(c.lacks, ",")
+}
 
 // Stdio returns the streams. Stdout and Stderr are io.Closers too: closing one drops the rest of it, so that the other goes
 // on. Stdin can be written as soon as Start has returned.
