@@ -211,7 +211,7 @@ func (s *Supervisor) nameRuntimes(ctx context.Context, asked string, err error) 
 		return err
 	}
 	caps, failed := s.cfg.Driver.Capabilities(ctx)
-	if failed != nil || slices.Contains(caps.Runtimes, asked) {
+	if failed != nil || len(caps.Runtimes) == 0 || slices.Contains(caps.Runtimes, asked) {
 		return err
 	}
 	return fmt.Errorf("%w: sandbox.runtime is %q, expected one of %s", err, asked, strings.Join(caps.Runtimes, ", "))

@@ -136,19 +136,24 @@ func onCluster(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
 	if err != nil {
 		return Maker{}, err
 	}
+	driver, err := kubernetes.New(ClusterOptions(cfg, id, log))
+	if err != nil {
+		return Maker{}, errors.Join(&ConfigError{err}, kept.Close())
+	}
+	return Maker{driver, kept, kept.Close}, nil
+}
+
+// ClusterOptions are those of the driver kubernetes.
+func ClusterOptions(cfg *config.Config, id string, log *slog.Logger) kubernetes.Options {
 	var empty []string
 	for _, arch := range Architectures() {
 		empty = append(empty, images.BuiltinID(arch))
 	}
 	k := cfg.Kubernetes
-	driver, err := kubernetes.New(kubernetes.Options{
+	return kubernetes.Options{
 		Kubeconfig: k.Kubeconfig, Context: k.Context, Namespace: k.Namespace, RunnerImage: k.RunnerImage, Empty: empty, NeverPull: cfg.Policy.Images.Pull == images.PullNever,
 		Enforced: k.NetworkPolicy == config.NetworkPolicyEnforced, Accept: cfg.Sandbox.AcceptUnenforced, Instance: id, Log: log,
-	})
-	if err != nil {
-		return Maker{}, errors.Join(&ConfigError{err}, kept.Close())
 	}
-	return Maker{driver, kept, kept.Close}, nil
 }
 
 // Imported are the images of the data folder. None is pulled.

@@ -150,15 +150,12 @@ func (c *conversion) memory() error {
 		return unsupported("linux.resources.memory.swap: must be equal to the limit, which means no swap")
 	}
 	c.bound(corev1.ResourceMemory, *resource.NewQuantity(*m.Limit, resource.BinarySI))
-	c.bound(corev1.ResourceEphemeralStorage, *resource.NewQuantity(diskLimit, resource.BinarySI))
+	c.bound(corev1.ResourceEphemeralStorage, *resource.NewQuantity(sandbox.PodDisk, resource.BinarySI))
 	m.Limit, m.Swap = nil, nil
 	r.Memory = &m
 	c.linux.Resources = &r
 	return nil
 }
-
-// diskLimit is how much of its node's disk a pod may take: its trees, and what the kubelet keeps of its sealed output.
-const diskLimit = 512 << 20
 
 func (c *conversion) bound(name corev1.ResourceName, q resource.Quantity) {
 	for _, k := range []*corev1.Container{&c.cell, &c.init} {

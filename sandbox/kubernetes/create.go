@@ -26,6 +26,9 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
+	if err := d.classKnown(ctx, spec.Runtime, f); err != nil {
+		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
+	}
 	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), enforced: d.enforced, accept: d.accept})
 	if err != nil {
 		return nil, err
@@ -55,14 +58,15 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 
 // The user ids of cells: so many that no two cells of a node have one, whichever supervisor made them.
 const (
-	firstUID = 1 << 30
+	FirstUID = 1 << 30
+	LastUID  = FirstUID + countUID - 1
 	countUID = 1 << 30
 )
 
 func newUID() int64 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return firstUID + int64(binary.BigEndian.Uint32(b[:])%countUID)
+	return FirstUID + int64(binary.BigEndian.Uint32(b[:])%countUID)
 }
 
 // annotationUnenforced says of a pod which controls it lacks, which the operator has accepted.
@@ -102,6 +106,11 @@ func (d *Driver) makePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, err
 	if !refused(err) {
 		name, nonce := pod.Name, pod.Annotations[annotationNonce]
 		_ = d.late(func(ctx context.Context) { d.dropLost(ctx, name, nonce) })
+	}
+	if class := pod.Spec.RuntimeClassName; class != nil {
+		if err := classRefused(*class, err); errors.Is(err, sandbox.ErrUnsupported) {
+			return nil, err
+		}
 	}
 	return nil, d.explain(ctx, "create pod "+pod.Name, err)
 }
