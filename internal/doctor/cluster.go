@@ -174,16 +174,8 @@ func (e *exam) rights() {
 		e.skip(id, "%s", clean(f.RightsFailed, maxFound))
 		return
 	}
-	var missing, without []string
-	for _, r := range f.Needed {
-		switch {
-		case r.Allowed:
-		case r.Optional:
-			without = append(without, word(r.What)+" ("+word(r.For)+")")
-		default:
-			missing = append(missing, word(r.What)+" ("+word(r.For)+")")
-		}
-	}
+	missing := verbs(f.Needed, func(r sandbox.ClusterRight) bool { return !r.Allowed && !r.Optional })
+	without := verbs(f.Needed, func(r sandbox.ClusterRight) bool { return !r.Allowed && r.Optional })
 	const hint = "docs/kubernetes.md has the list, deploy/kubernetes/cells/rbac.yaml the role"
 	switch {
 	case len(missing) > 0:
@@ -193,6 +185,26 @@ func (e *exam) rights() {
 	default:
 		e.ok(id, "has all that hotcell does in %s", word(f.Namespace))
 	}
+}
+
+// verbs are some rights, each thing once with all its verbs: "create, get pods/attach (to speak with cells)".
+func verbs(all []sandbox.ClusterRight, meant func(sandbox.ClusterRight) bool) (out []string) {
+	list, why := map[string][]string{}, map[string]string{}
+	var things []string
+	for _, r := range all {
+		verb, thing, _ := strings.Cut(r.What, " ")
+		if !meant(r) {
+			continue
+		}
+		if list[thing] == nil {
+			things = append(things, thing)
+		}
+		list[thing], why[thing] = append(list[thing], word(verb)), r.For
+	}
+	for _, thing := range things {
+		out = append(out, strings.Join(list[thing], ", ")+" "+word(thing)+" ("+word(why[thing])+")")
+	}
+	return out
 }
 
 // leastRights: what else could be done with hotcell's account?
@@ -206,12 +218,7 @@ func (e *exam) leastRights() {
 		e.skip(id, "%s", clean(f.RightsFailed, maxFound))
 		return
 	}
-	var more []string
-	for _, r := range f.Excess {
-		if r.Allowed {
-			more = append(more, word(r.What)+" ("+word(r.For)+")")
-		}
-	}
+	more := verbs(f.Excess, func(r sandbox.ClusterRight) bool { return r.Allowed })
 	if len(f.Excess) > 0 && f.Excess[0].Allowed { // it has all others in it
 		more = []string{"do " + word(f.Excess[0].For)}
 	}

@@ -37,6 +37,11 @@ func (d *Driver) InspectCluster(ctx context.Context) (sandbox.ClusterFacts, erro
 	return f, nil
 }
 
+// why is an error in words, without its category.
+func (d *Driver) why(ctx context.Context, what string, err error) string {
+	return strings.TrimSuffix(d.explain(ctx, what, err).Error(), ": "+sandbox.ErrUnavailable.Error())
+}
+
 // askAccount: whom does the cluster take this supervisor for? Older ones do not tell.
 func (d *Driver) askAccount(ctx context.Context, f *sandbox.ClusterFacts) {
 	var answer struct {
@@ -55,7 +60,7 @@ func (d *Driver) askAccount(ctx context.Context, f *sandbox.ClusterFacts) {
 func (d *Driver) askNodes(ctx context.Context, f *sandbox.ClusterFacts) {
 	var nodes corev1.NodeList
 	if err := d.api.get(ctx, core+"/nodes", nil, &nodes); err != nil {
-		f.NodesFailed = d.explain(ctx, "list the cluster's nodes", err).Error()
+		f.NodesFailed = d.why(ctx, "list the cluster's nodes", err)
 		return
 	}
 	for i := range nodes.Items {
@@ -72,7 +77,7 @@ func (d *Driver) askNodes(ctx context.Context, f *sandbox.ClusterFacts) {
 func (d *Driver) askClasses(ctx context.Context, f *sandbox.ClusterFacts) {
 	var classes nodev1.RuntimeClassList
 	if err := d.api.get(ctx, runtimeClasses, nil, &classes); err != nil {
-		f.ClassesFailed = d.explain(ctx, "list runtime classes", err).Error()
+		f.ClassesFailed = d.why(ctx, "list runtime classes", err)
 		return
 	}
 	f.Classes = make(map[string]string, len(classes.Items))
@@ -89,7 +94,7 @@ func (d *Driver) askPolicy(ctx context.Context, f *sandbox.ClusterFacts) {
 	case apierrors.IsNotFound(err):
 		f.DenyAll = "none"
 	case err != nil:
-		f.DenyAll = d.explain(ctx, "read NetworkPolicy "+policyName, err).Error()
+		f.DenyAll = d.why(ctx, "read NetworkPolicy "+policyName, err)
 	case closes(&p):
 		f.DenyAll = "there"
 	default:
@@ -113,7 +118,7 @@ func closes(p *networkingv1.NetworkPolicy) bool {
 func (d *Driver) askQuota(ctx context.Context, f *sandbox.ClusterFacts) {
 	var quotas corev1.ResourceQuotaList
 	if err := d.api.get(ctx, d.api.in(core, "resourcequotas"), nil, &quotas); err != nil {
-		f.Quota.Failed = d.explain(ctx, "list resource quotas", err).Error()
+		f.Quota.Failed = d.why(ctx, "list resource quotas", err)
 		return
 	}
 	tightest := map[string]sandbox.QuotaRow{}

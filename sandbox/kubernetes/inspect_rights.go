@@ -63,7 +63,7 @@ func (d *Driver) askRights(ctx context.Context, f *sandbox.ClusterFacts) {
 				out[i] = sandbox.ClusterRight{What: r.String(), For: r.why, Optional: r.optional, Allowed: allowed}
 				if err != nil {
 					out[i].Failed = words(err)
-					failed.Do(func() { f.RightsFailed = d.explain(ctx, "ask what this account may do", err).Error() })
+					failed.Do(func() { f.RightsFailed = d.why(ctx, "ask what this account may do", err) })
 				}
 			})
 		}

@@ -48,7 +48,7 @@ func (d *Driver) askSecurity(ctx context.Context, f *sandbox.ClusterFacts) {
 		case err == nil, isQuota(err): // quotas are asked after pod security
 			f.PodSecurity.Level = try.passes
 		default:
-			f.PodSecurity.Level, f.PodSecurity.Failed = "", d.explain(ctx, "try which pods the namespace takes", err).Error()
+			f.PodSecurity.Level, f.PodSecurity.Failed = "", d.why(ctx, "try which pods the namespace takes", err)
 			return
 		}
 	}

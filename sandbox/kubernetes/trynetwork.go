@@ -66,13 +66,16 @@ func (d *Driver) createAll(ctx context.Context, cells []*cell, spec func() (*san
 	for i := range cells {
 		work.Go(func() {
 			s, err := spec()
-			if err == nil {
-				var box sandbox.Sandbox
-				if box, err = d.Create(ctx, s); err == nil {
-					cells[i] = box.(*cell)
-				}
+			if err != nil {
+				errs[i] = err
+				return
 			}
-			errs[i] = err
+			box, err := d.Create(ctx, s)
+			if err != nil {
+				errs[i] = errors.New(strings.TrimPrefix(err.Error(), "create cell "+s.Name+": ")) // nobody knows that name
+				return
+			}
+			cells[i] = box.(*cell)
 		})
 	}
 	work.Wait()
