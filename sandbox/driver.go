@@ -173,6 +173,20 @@ type Usage struct {
 	PIDsPeak   int
 }
 
+// Lenient is a [Sandbox] of a driver that may lack controls.
+type Lenient interface {
+	// Unenforced are the words of the controls that this cell is without, which the operator has accepted.
+	Unenforced() []string
+}
+
+// Unenforced are the controls that a cell is without; none for one that is no [Lenient].
+func Unenforced(box Sandbox) []string {
+	if l, ok := box.(Lenient); ok {
+		return l.Unenforced()
+	}
+	return nil
+}
+
 // Witness is a [Sandbox] around which the host itself can look. Evidence takes a few file reads and asks no engine; it
 // may be called from Start until Destroy, and is complete once the cell has stopped. Its Confidence is
 // [ConfidenceKernel], or [ConfidenceNone] where the host could not look after all.

@@ -150,6 +150,9 @@ func (c *cold) Destroy(ctx context.Context) error {
 // Evidence implements [sandbox.Witness] as far as the inner cell does.
 func (c *cold) Evidence() sandbox.Evidence { return evidence(c.Sandbox) }
 
+// Unenforced implements [sandbox.Lenient] as far as the inner cell does.
+func (c *cold) Unenforced() []string { return sandbox.Unenforced(c.Sandbox) }
+
 func evidence(box sandbox.Sandbox) sandbox.Evidence {
 	if w, ok := box.(sandbox.Witness); ok {
 		return w.Evidence()
