@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotcell/hotcell/internal/control"
 	_ "github.com/hotcell/hotcell/internal/store" // and with it SQLite
 	"github.com/hotcell/hotcell/internal/testutil"
 )
@@ -55,14 +57,28 @@ func runs(owner, word string) bool {
 	return false
 }
 
+// recorded are the calls that a daemon knows of, by request id.
+func recorded(t *testing.T, d *daemon) map[string][]control.Call {
+	t.Helper()
+	var list struct{ Calls []control.Call }
+	if err := json.Unmarshal([]byte(get(t, d.URL+"/v1/calls")), &list); err != nil {
+		t.Fatal(err)
+	}
+	byReq := map[string][]control.Call{}
+	for _, call := range list.Calls {
+		byReq[call.ReqID] = append(byReq[call.ReqID], call)
+	}
+	return byReq
+}
+
 // A cell that waited works before the journal has its call. A daemon that is killed then has never heard of the call: nothing of it is
 // left, and the same request runs as if it came for the first time.
 func TestKillNineBeforeTheJournalHasTheCall(t *testing.T) {
 	bin := binary(t)
 	env := []string{"HOTCELL_SKILLS=" + skillFolder(t, map[string]string{"nap": napSkill}), "HOTCELL__POOL__MAX=1"}
 	d := serve(t, bin, env...)
-	dead := d.id(t)
-	if answer, _, err := d.call(nap("first", "0")); err != nil || answer.Error != nil {
+	dead := d.ID(t)
+	if answer, _, err := d.Call(nap("first", "0")); err != nil || answer.Error != nil {
 		t.Fatalf("%v, %+v", err, answer)
 	}
 	const tries = 5 // the journal waits 5 s for who writes, in which a busy machine need not get anything done
@@ -71,11 +87,11 @@ func TestKillNineBeforeTheJournalHasTheCall(t *testing.T) {
 			all := owned(dead)
 			return len(all) == 1 && count(all, "cell running") == 1
 		})
-		release := locked(t, filepath.Join(d.dir, "data", "hotcell.db"))
+		release := locked(t, filepath.Join(d.Dir, "data", "hotcell.db"))
 		t.Cleanup(release)
 		refused := make(chan bool, 1)
 		go func() {
-			answer, _, err := d.call(nap("window", "8"))
+			answer, _, err := d.Call(nap("window", "8"))
 			if err == nil && answer.Error == nil {
 				t.Errorf("it was answered: %+v", answer)
 			}
@@ -86,7 +102,7 @@ func TestKillNineBeforeTheJournalHasTheCall(t *testing.T) {
 			began = runs(dead, "main.py")
 		}
 		if began && len(refused) == 0 {
-			d.kill(t)
+			d.Kill(t)
 			release()
 			if !<-refused {
 				t.Logf("killed at try %d", try)
@@ -100,23 +116,22 @@ func TestKillNineBeforeTheJournalHasTheCall(t *testing.T) {
 		}
 		time.Sleep(time.Minute) // a caller whose call was refused gets no cell ahead for so long
 	}
-	next := serveIn(t, d.dir, bin, env...)
-	c := &chaos{t: t, bin: bin, daemon: next}
-	testutil.Poll(t, patience(10*time.Second), func() bool { return c.remains([]string{dead}) == "" })
-	if known := c.records(); len(known) != 1 || len(known["first"]) != 1 {
+	next := serveIn(t, d.Dir, bin, env...)
+	testutil.Poll(t, patience(10*time.Second), func() bool { return remains([]string{dead}) == "" })
+	if known := recorded(t, next); len(known) != 1 || len(known["first"]) != 1 {
 		t.Errorf("the journal has %+v", known)
 	}
 	for range 2 {
-		answer, _, err := next.call(nap("window", "8"))
+		answer, _, err := next.Call(nap("window", "8"))
 		if err != nil || answer.Error != nil || answer.Data.Data != "slept" {
 			t.Fatalf("the same request again: %v, %+v", err, answer)
 		}
 	}
-	known := c.records()["window"]
+	known := recorded(t, next)["window"]
 	if len(known) != 1 || known[0].Cell == "" {
 		t.Errorf("the journal has %+v", known)
 	}
-	metrics := get(t, next.url+"/metrics")
+	metrics := get(t, next.URL+"/metrics")
 	if !strings.Contains(metrics, "\nhotcell_cells_created_total 1\n") {
 		t.Errorf("the request got more than one cell: %s", grep(metrics, "hotcell_cells_created"))
 	}

@@ -46,7 +46,7 @@ func hotcell() plan {
 		floors:  floors(),
 		testOnly: map[string]bool{
 			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "internal/testutil/registry": true,
-			"internal/testutil/collector": true, "sandbox/sandboxtest": true,
+			"internal/testutil/collector": true, "sandbox/sandboxtest": true, "integration/fleet": true,
 		},
 		edges: map[string][]string{
 			"internal/control":        {"internal/a2e"},
@@ -201,6 +201,7 @@ func programs() []string {
 		"integration/daemonjson",
 		"integration/doors",
 		"integration/faults",
+		"integration/fleet",
 		"integration/hostile",
 		"integration/hostile/skillbomb",
 		"integration/kubernetes",
