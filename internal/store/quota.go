@@ -7,13 +7,16 @@ import (
 	"github.com/hotcell/hotcell/internal/control"
 )
 
-// countShare looks at what a principal has of its share, whichever supervisor took those calls: $1 is the principal, $2 is how many
-// it may have at once, $3 is one less than it may have within a minute, and $4 is 1 where that is bounded. The calls of a supervisor that was
+// countShare looks at what a principal has of its share, whichever supervisor took those calls: ?1 is the principal, ?2 is how many
+// it may have at once, ?3 is one less than it may have within a minute, and ?4 is 1 where that is bounded. The calls of a supervisor that was
 // declared dead have ended, though nobody may have said so yet. Writers take turns: what is counted is so until the call is in.
+//
+// The calls in flight are few, and found by calls_in_flight: the index of those that count has a principal's whole history, which the
+// condition <> 0 keeps Postgres from reading. It is the one for the last minute, for which it wants to hear > 0.
 const countShare = `SELECT clock.now,
-	(SELECT count(*) FROM (SELECT 1 FROM calls WHERE principal = ?1 AND counted > 0 AND ended = 0
+	(SELECT count(*) FROM (SELECT 1 FROM calls WHERE principal = ?1 AND counted <> 0 AND ended = 0
 		AND NOT EXISTS (SELECT 1 FROM supervisors WHERE supervisors.instance = calls.instance AND dead <> 0) LIMIT ?2) AS at_once),
-	(SELECT counted FROM calls WHERE principal = ?1 AND counted > clock.now - 60000000 ORDER BY counted DESC OFFSET ?3 LIMIT ?4)
+	(SELECT counted FROM calls WHERE principal = ?1 AND counted > 0 AND counted > clock.now - 60000000 ORDER BY counted DESC OFFSET ?3 LIMIT ?4)
 	FROM (SELECT ` + serverClock + ` AS now) AS clock`
 
 // share counts a call among its principal's, where a server is asked: it returns since when it counts, 0 for not, and whether its

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -163,5 +164,26 @@ func TestAFileCountsNoShares(t *testing.T) {
 		if got := refusedAs(t, s, bounded(fmt.Sprint(i), "one", control.Share{InFlight: 1, PerMinute: 1})); got != "" {
 			t.Errorf("%d: %s", i, got)
 		}
+	}
+}
+
+// However many calls are kept, those that count are found by indices that have few more than them.
+func TestCallsThatCountAreFoundByIndices(t *testing.T) {
+	s := pair(t)[0]
+	if _, err := s.write.Exec(`SET enable_seqscan = off`); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.write.Query(`EXPLAIN `+countShare, "p", 4, 59, 1)
+	must(t, err)
+	defer rows.Close()
+	var plan []string
+	for rows.Next() {
+		var line string
+		must(t, rows.Scan(&line))
+		plan = append(plan, line)
+	}
+	must(t, rows.Err())
+	if text := strings.Join(plan, "\n"); !strings.Contains(text, "Index Only Scan Backward using calls_counted") || !strings.Contains(text, "using calls_in_flight") {
+		t.Error(text)
 	}
 }

@@ -4,4 +4,3 @@
 -- microseconds since the Unix epoch by the database's clock. 0 for a call that does not count.
 ALTER TABLE calls ADD COLUMN counted BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX calls_counted ON calls (principal, counted) WHERE counted > 0;
-CREATE INDEX calls_at_once ON calls (principal) WHERE counted > 0 AND ended = 0;
