@@ -24,7 +24,7 @@ type facts struct {
 	Exit       *wall.Exit        // the runner's evidence
 	Kernel     *sandbox.Evidence // what the kernel itself counted around the cell; nil: nobody could look
 	Engine     *sandbox.Exit
-	EngineLost error  // the engine did not answer, or lost the cell
+	EngineLost error  // the engine did not answer, lost the cell, or would carry no more of what it said
 	Start      error  // the cell did not start
 	Cut        bool   // the stream ended in the middle
 	Frames     bool   // the image has no runner
@@ -52,6 +52,12 @@ func (f *facts) oom() bool {
 
 // pressure reports whether a process of the cell was killed because memory ran out above the cell.
 func (f *facts) pressure() bool { return f.Kernel != nil && f.Kernel.Pressure }
+
+// budgetTraffic is what a driver carries of a cell's words, where it has a bound of its own.
+const budgetTraffic = "traffic"
+
+// tooMuch reports whether that was exceeded.
+func (f *facts) tooMuch() bool { return errors.Is(f.EngineLost, sandbox.ErrTooMuch) }
 
 // confidence says where the facts about the end come from.
 func (f *facts) confidence() string {
@@ -85,6 +91,9 @@ func classify(f facts) *a2e.Error {
 			Because(a2e.ReasonOOMPressure)
 	case f.Output != "":
 		return a2e.Errorf(a2e.SkillError, "the skill exceeded its %s budget", f.Output).Because(a2e.ReasonOutputLimit).With("budget", f.Output)
+	case f.tooMuch():
+		return a2e.Errorf(a2e.SkillError, "the skill exceeded its %s budget: %w", budgetTraffic, f.EngineLost).
+			Because(a2e.ReasonOutputLimit).With("budget", budgetTraffic)
 	case f.Exit != nil && f.Exit.Signal == 0 && !f.Frames:
 		return exitError(f.Exit)
 	case f.EngineLost != nil:
@@ -208,7 +217,10 @@ func notes(f facts) map[string]any {
 	if f.Exit != nil && f.Exit.Signal != 0 {
 		n["signal"] = f.Exit.Signal
 	}
-	if f.EngineLost != nil {
+	switch {
+	case f.tooMuch():
+		n["output_over"] = budgetTraffic
+	case f.EngineLost != nil:
 		n["engine_lost"] = true
 	}
 	if f.Output != "" {

@@ -31,6 +31,7 @@ func TestClassify(t *testing.T) {
 	bad := &wall.Result{Success: &no, Error: "nope", ErrorCode: "e42"}
 	final := &wall.Result{Success: &no, Retryable: &no}
 	lost := fmt.Errorf("dial: %w", sandbox.ErrUnavailable)
+	much := fmt.Errorf("it said more than 512 MiB in all: %w", sandbox.ErrTooMuch)
 	start := &sandbox.StartError{ExitCode: 127, Message: "no such file"}
 	tests := []struct {
 		name      string
@@ -59,6 +60,8 @@ func TestClassify(t *testing.T) {
 		{"a result stands over the kernel's word", facts{Result: good, Kernel: kernel(true, false)}, "", "", false},
 		{"oom over output", facts{Output: "output", Engine: engine(137, true)}, a2e.OutOfMemory, "", true},
 		{"output", facts{Output: "output", Exit: &wall.Exit{ExitCode: 1}}, a2e.SkillError, a2e.ReasonOutputLimit, true},
+		{"more than the driver carries", facts{EngineLost: much, Cut: true}, a2e.SkillError, a2e.ReasonOutputLimit, true},
+		{"more than the driver carries, after a result", facts{Result: good, EngineLost: much, Cut: true}, "", "", false},
 		{"exit 3", facts{Exit: &wall.Exit{ExitCode: 3}}, a2e.SkillError, a2e.ReasonExit, true},
 		{"exit(137) by the skill", facts{Exit: &wall.Exit{ExitCode: 137}, Engine: engine(0, false)}, a2e.SkillError, a2e.ReasonExit, true},
 		{"command not found", facts{Exit: &wall.Exit{ExitCode: 127, StartError: "no such file"}}, a2e.SkillError, a2e.ReasonStartFailed, false},
@@ -154,6 +157,10 @@ func TestNotesInWords(t *testing.T) {
 	const want = "the engine was lost, the skill exited with 3, "
 	if got := inWords(all); !strings.HasPrefix(got, want) || strings.Contains(got, "_") || strings.Contains(got, "map[") || strings.Count(got, ", ") < len(all)-1 {
 		t.Errorf("got %q of %v", got, all)
+	}
+	carried := notes(facts{EngineLost: fmt.Errorf("it said too much: %w", sandbox.ErrTooMuch)})
+	if got := inWords(carried); got != "the skill exceeded its traffic budget, and the rest was dropped" {
+		t.Errorf("got %q of %v", got, carried)
 	}
 	if got := inWords(map[string]any{"output_over": "output"}); got != "the skill exceeded its output budget, and the rest was dropped" {
 		t.Errorf("got %q", got)

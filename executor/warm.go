@@ -68,7 +68,7 @@ func fingerprint(eff policies.Effective, w compile.Workload) string {
 	}
 	b = strconv.AppendBool(strconv.AppendBool(b, w.Frames), w.Prestart)
 	for _, list := range [][]string{
-		{eff.Runtime, w.Skill, w.Instance, w.Image.ID, w.OS, w.Arch, w.Bundle.Name, w.Bundle.Digest, w.Runner.Digest, w.Engine.Digest},
+		{eff.Runtime, w.Skill, w.Tenant, w.Instance, w.Image.ID, w.OS, w.Arch, w.Bundle.Name, w.Bundle.Digest, w.Runner.Digest, w.Engine.Digest},
 		eff.Network.Allow, w.Image.Env, w.Image.Volumes, w.Entrypoint, w.Cmd, w.Command, w.Env,
 	} {
 		b = strconv.AppendInt(b, int64(len(list)), 10)

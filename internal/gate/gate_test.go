@@ -296,7 +296,7 @@ func TestUnpackParts(t *testing.T) {
 	file := filepath.Join(target, "dir/sub/file")
 	data, err := os.ReadFile(file)
 	info, serr := os.Stat(file)
-	if err != nil || serr != nil || string(data) != "text" || info.Mode().Perm() != 0o744 {
+	if err != nil || serr != nil || string(data) != "text" || info.Mode().Perm() != 0o755 {
 		t.Errorf("%q %v %v %v", data, info.Mode(), err, serr)
 	}
 	if info, err := os.Stat(filepath.Join(target, "runner")); err != nil || info.Mode().Perm() != 0o755 {

@@ -137,8 +137,12 @@ func onCluster(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
 		empty = append(empty, images.BuiltinID(arch))
 	}
 	k := cfg.Kubernetes
+	tenants := map[string]string{}
+	for name, t := range k.Tenants {
+		tenants[name] = t.Namespace
+	}
 	driver, err := kubernetes.New(kubernetes.Options{
-		Kubeconfig: k.Kubeconfig, Context: k.Context, Namespace: k.Namespace, RunnerImage: k.RunnerImage, Empty: empty, NeverPull: cfg.Policy.Images.Pull == images.PullNever,
+		Kubeconfig: k.Kubeconfig, Context: k.Context, Namespace: k.Namespace, Tenants: tenants, RunnerImage: k.RunnerImage, Empty: empty, NeverPull: cfg.Policy.Images.Pull == images.PullNever,
 		Enforced: k.NetworkPolicy == config.NetworkPolicyEnforced, Accept: cfg.Sandbox.AcceptUnenforced, Instance: id, Log: log,
 	})
 	if err != nil {

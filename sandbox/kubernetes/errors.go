@@ -27,7 +27,7 @@ func (d *Driver) explain(outer context.Context, what string, err error) error {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%s: the cluster at %s refuses: %s: %w", what, d.api.host, words(err), sandbox.ErrUnavailable)
 	case apierrors.IsNotFound(err) && strings.Contains(err.Error(), "namespaces \""):
-		return fmt.Errorf("%s: the cluster at %s has no namespace %s: make it, or name another in kubernetes.namespace: %w", what, d.api.host, d.api.namespace, sandbox.ErrUnavailable)
+		return fmt.Errorf("%s: the cluster at %s has no namespace %s: make it, or name another in %s: %w", what, d.api.host, d.api.namespace, d.setting(), sandbox.ErrUnavailable)
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s: %s: %w", what, words(err), sandbox.ErrNotFound)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):

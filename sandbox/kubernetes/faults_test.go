@@ -45,6 +45,9 @@ func fails(t *testing.T, d *Driver, spec *sandbox.Spec, kind error, words ...str
 	if cell != nil || !is(err, kind) {
 		t.Fatalf("create: %v, want %v", err, kind)
 	}
+	if errors.Is(kind, sandbox.ErrUnavailable) && !sandbox.IsUnmade(err) {
+		t.Errorf("create: %v: the driver knows that nothing is there, and does not say so", err)
+	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("create: %q, want %q in it", err, w)
@@ -248,13 +251,9 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NAMESPAC
 func (r *real) leastRights(t *testing.T) {
 	testutil.Kubectl(t, strings.ReplaceAll(rights, "NAMESPACE", r.namespace), "apply", "-f", "-")
 	defer testutil.Kubectl(t, "", "delete", "clusterrole,clusterrolebinding", r.namespace)
-	token := strings.TrimSpace(testutil.Kubectl(t, "", "-n", r.namespace, "create", "token", "supervisor"))
 	o := r.options()
 	o.Instance = "least-rights"
-	o.tune = func(c *rest.Config) {
-		c.BearerToken = token
-		c.TLSClientConfig.CertData, c.TLSClientConfig.KeyData, c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = nil, nil, "", ""
-	}
+	o.tune = r.as(t, "supervisor")
 	d := r.driverOf(t, o)
 	if _, err := d.Capabilities(bounded(t)); err != nil {
 		t.Fatal(err)
@@ -281,6 +280,15 @@ func (r *real) leastRights(t *testing.T) {
 	}
 }
 
+// as has a driver be a service account of the namespace, and nobody else.
+func (r *real) as(t *testing.T, account string) func(*rest.Config) {
+	token := strings.TrimSpace(testutil.Kubectl(t, "", "-n", r.namespace, "create", "token", account))
+	return func(c *rest.Config) {
+		c.BearerToken = token
+		c.TLSClientConfig.CertData, c.TLSClientConfig.KeyData, c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = nil, nil, "", ""
+	}
+}
+
 // otherRunner: a runner image without the trees of this hotcell, and one that is not there.
 func (r *real) otherRunner(t *testing.T) {
 	d := r.driver(t)
@@ -296,7 +304,7 @@ func (r *real) otherRunner(t *testing.T) {
 func (r *real) limits(t *testing.T) {
 	d := r.driver(t)
 	out := r.output(t, d, r.spec("read", "/proc/self/limits"))
-	for _, want := range []string{"Max core file size 0 0", "Max open files 256 256", "Max processes 32 32", "Max file size 8388608 8388608"} {
+	for _, want := range []string{"Max core file size 0 0", "Max open files 256 256", "Max processes 32 32", "Max file size 8392704 8392704"} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%q is not among the limits:\n%s", want, out)
 		}

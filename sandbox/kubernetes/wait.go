@@ -242,9 +242,6 @@ func (c *cell) lost(ctx context.Context) error {
 	c.mu.Lock()
 	cut := c.why
 	c.mu.Unlock()
-	if errors.Is(cut, errTooMuch) {
-		return fmt.Errorf("cell %s: %w", c.name, errTooMuch)
-	}
 	ctx, cancel := context.WithTimeout(ctx, c.d.limits.Settle)
 	defer cancel()
 	var now corev1.Pod
