@@ -59,14 +59,16 @@ test: build image ## run every test, those on the real engine included (PKGS=./.
 	$(if $(RACE),,@echo 'make: no C compiler, so the race detector is off' >&2)
 	HOTCELL_REQUIRE=$(REQUIRE) go run ./integration/tally $(RACE) -p 2 -timeout 20m $(PKGS)
 
-test-kube: build image ## run the driver kubernetes, what deploy/kubernetes installs, and the hostile rows, on a real cluster (KUBE=folder with the programs up and load, or set KUBECONFIG and HOTCELL_KUBE_LOAD; CALLS)
+test-kube: build image postgres ## run the driver kubernetes, what deploy/kubernetes installs, the hostile rows and faults, on a real cluster (KUBE=folder with the programs up and load, or set KUBECONFIG, HOTCELL_KUBE_LOAD and, for faults of the cluster itself, HOTCELL_KUBE_FAULT; CALLS)
 	@set -e; if [ -n "$(KUBE)" ]; then \
 		KUBECONFIG=$$($(KUBE)/up); HOTCELL_KUBE_LOAD=$(KUBE)/load; PATH=$$(dirname $$KUBECONFIG)/bin:$$PATH; \
-		export KUBECONFIG HOTCELL_KUBE_LOAD PATH; fi; \
-	HOTCELL_REQUIRE=kubernetes,docker,image-python,go HOTCELL_KUBE_CALLS=$(CALLS) \
+		HOTCELL_KUBE_FAULT=$(CURDIR)/scripts/kube-fault; \
+		export KUBECONFIG HOTCELL_KUBE_LOAD HOTCELL_KUBE_FAULT PATH; fi; \
+	HOTCELL_REQUIRE=kubernetes,docker,image-python,postgres,go HOTCELL_KUBE_CALLS=$(CALLS) \
 		go test -count=1 -p 1 -timeout 40m ./sandbox/kubernetes ./internal/gate ./internal/seal ./integration/kubernetes; \
 	HOTCELL_DRIVER=kubernetes HOTCELL_REQUIRE=kubernetes,docker,image-python,go,linux \
-		go test -count=1 -timeout 40m -skip '$(KUBE_SAME)' ./integration/hostile
+		go test -count=1 -timeout 40m -skip '$(KUBE_SAME)' ./integration/hostile; \
+	HOTCELL_REQUIRE=kubernetes,$${HOTCELL_KUBE_FAULT:+kube-fault,}go go test -count=1 -timeout 20m ./integration/kubernetes/faults
 
 test-cgroup2: image ## run the tests of containment on cgroup v2, in a virtual machine (a few minutes)
 	@scripts/test-cgroup2

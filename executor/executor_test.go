@@ -157,6 +157,8 @@ func TestEndsOfACell(t *testing.T) {
 		{name: "killed from outside", life: func(context.Context, map[string]any, *bufio.Reader, func(string, ...any)) int { return 137 }, want: "sandbox_crash/signal"},
 		{name: "oom by the engine's word", life: func(context.Context, map[string]any, *bufio.Reader, func(string, ...any)) int { return 137 },
 			faults: fake.Faults{OOMKilled: true}, want: "out_of_memory/"},
+		{name: "oom by the engine's word, which takes its time", life: func(context.Context, map[string]any, *bufio.Reader, func(string, ...any)) int { return 137 },
+			faults: fake.Faults{OOMKilled: true, Settles: 4 * time.Second}, want: "out_of_memory/"},
 		{name: "oom by the runner's count", life: func(_ context.Context, _ map[string]any, _ *bufio.Reader, say func(string, ...any)) int {
 			say(`{"type":"cell/exit","exit_code":0,"signal":9,"oom_kills":1}`)
 			return 0

@@ -156,8 +156,8 @@ func TestSweep(t *testing.T) {
 	if cell, cgroup := slices.Index(sh.tried, "cell:cell-of-dead"), slices.Index(sh.tried, "cgroup:cell-of-dead"); cell > cgroup {
 		t.Errorf("the cgroup went before its cell: %v", sh.tried)
 	}
-	if cell, owner := slices.Index(sh.tried, "cell:cell-of-dead"), slices.Index(sh.tried, "instance:dead"); cell > owner {
-		t.Errorf("what stands for the dead one went before its cell: %v", sh.tried)
+	if cell, owner := slices.Index(sh.tried, "cell:cell-of-dead"), slices.Index(sh.tried, "instance:dead"); cell < owner {
+		t.Errorf("what stands for the dead one went after its cell: %v", sh.tried)
 	}
 	if !slices.Equal(who.buried, []string{"gone"}) {
 		t.Errorf("forgotten: %v, want the one of whom nothing was listed", who.buried)

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,12 +15,12 @@ import (
 
 // newFleet starts several daemons on one Postgres, each with a data folder of its own, so that nothing but the store tells them of one
 // another.
-func newFleet(t *testing.T, n int) *fleet.Fleet {
+func newFleet(t *testing.T, n int, env ...string) *fleet.Fleet {
 	t.Helper()
 	fleet.SharedStore(t)
-	return fleet.New(t, fleet.Options{Daemons: n, Bin: binary(t), Env: []string{
+	return fleet.New(t, fleet.Options{Daemons: n, Bin: binary(t), Env: append([]string{
 		"HOTCELL_SKILLS=" + skillFolder(t, map[string]string{"mood": fleet.MoodSkill}), "HOTCELL__SANDBOX__MAX_CELLS=3", "HOTCELL__POOL__MAX=0",
-	}})
+	}, env...)})
 }
 
 // Calls that are spread over three daemons of which one after the other is killed have each exactly one answer, and nothing is
@@ -71,6 +72,43 @@ func TestACallOnAnotherReplica(t *testing.T) {
 	if text := get(t, other.URL+"/v1/calls/w1"); !strings.Contains(text, `"Canceled"`) {
 		t.Error(text)
 	}
+}
+
+// What a principal may have at once it has in all daemons together, of which a dead one's count no more.
+func TestAQuotaOfAFleet(t *testing.T) {
+	f := newFleet(t, 2, "HOTCELL__QUOTAS__IN_FLIGHT=1")
+	daemons := f.Daemons()
+	runs, other := daemons[0], daemons[1]
+	dead := runs.ID(t)
+	line := func(id string, seconds int) string {
+		return fmt.Sprintf(`{"type":"skill/call/req","id":%q,"name":"mood","arguments":{"n":1,"mood":"fine","seconds":%d}}`, id, seconds)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if answer, _, err := runs.Call(line("w1", 250)); err == nil {
+			t.Errorf("the killed one answered %+v", answer)
+		}
+	})
+	testutil.Poll(t, time.Minute, func() bool { return strings.Contains(get(t, other.URL+"/v1/calls/w1"), `"Running"`) })
+	for n, d := range daemons {
+		id := fmt.Sprint("over-", n)
+		answer, _, err := d.Call(line(id, 0))
+		if err != nil || answer.Error == nil || answer.Error.Reason() != a2e.ReasonQuota || answer.Error.Message != "the quota of 1 calls in flight is used up" {
+			t.Errorf("daemon %d: %v, %+v", n, err, answer)
+		}
+		if text := get(t, other.URL+"/v1/calls/"+id); !strings.Contains(text, `"Failed"`) || !strings.Contains(text, `"retry_after":1`) {
+			t.Errorf("%s is on record as %s", id, text)
+		}
+	}
+	runs.Kill(t)
+	wg.Wait()
+	began := time.Now()
+	testutil.Poll(t, time.Minute, func() bool {
+		answer, _, err := other.Call(line("over-1", 0))
+		return err == nil && answer.Error == nil
+	})
+	t.Logf("there was room %v after the kill", time.Since(began).Round(time.Millisecond))
+	testutil.Poll(t, patience(30*time.Second), func() bool { return remains([]string{dead}) == "" })
 }
 
 // A daemon that was stopped for so long that others closed its calls finds that out: it destroys its cells and ends. Its callers

@@ -130,6 +130,15 @@ type Stdio struct {
 
 	// Takes is how many bytes Stdin takes from a first writer without waiting for anybody to read them. 0: none are promised.
 	Takes int
+	// Settles is how long Wait may take from the end of Stdout on, where an engine hears of ends by and by. 0: it follows at once.
+	Settles time.Duration
+}
+
+// Interruptible is a Stdout or Stderr whose reader can be called off, so that another one takes over before anything comes.
+type Interruptible interface {
+	// Interrupt on has the Read that waits for the cell to say something, and each one that would have to, return
+	// [os.ErrDeadlineExceeded], until it is off. Nothing is lost.
+	Interrupt(on bool)
 }
 
 // Exit is how a cell ended, as its engine saw it.

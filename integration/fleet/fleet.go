@@ -45,7 +45,8 @@ type Fleet struct {
 type answered struct {
 	line   string
 	answer *a2e.CallResponse
-	at     time.Time // when it was first sent
+	again  *a2e.CallResponse // what whoever was asked next said; nil: that one was killed
+	at     time.Time         // when it was first sent
 	sent   int
 }
 
@@ -143,13 +144,14 @@ func (f *Fleet) Send(seed uint64, calls, atOnce int) (wait func()) {
 	return callers.Wait
 }
 
-// ask sends a call to any daemon until one answers it. Whoever is killed answers nothing; another one does.
+// ask sends a call to any daemon until one answers it, and then once more. Whoever is killed answers nothing; another one does.
 func (f *Fleet) ask(id, line string) {
 	got := answered{line: line, at: time.Now()}
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		got.sent++
 		if answer, _, err := f.any().Call(line); err == nil {
 			got.answer = answer
+			got.again, _, _ = f.any().Call(line)
 			break
 		}
 	}

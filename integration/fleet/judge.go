@@ -78,8 +78,12 @@ func (f *Fleet) recorded(id string, n int, got answered) {
 	if err := json.Unmarshal([]byte(f.show(id, n)), &shown); err != nil {
 		f.t.Errorf("%s: %v", id, err)
 	}
-	if is, was := Wire(shown.Answer), Wire(got.answer); is != was {
+	is, was := Wire(shown.Answer), Wire(got.answer)
+	if is != was {
 		f.t.Errorf("%s: the answer was %s, and the journal has %s", id, was, is)
+	}
+	if again := Wire(got.again); got.again != nil && again != was {
+		f.t.Errorf("%s: the answer was %s, and at once sent again %s", id, was, again)
 	}
 	if shown.Call.Ended.IsZero() || shown.Call.ReqID != id {
 		f.t.Errorf("%s: %+v", id, shown.Call)

@@ -33,8 +33,8 @@ func deadline(seconds int) int {
 // within are the words of a call that came to its deadline.
 func within(seconds int) string { return fmt.Sprintf("within %ds", deadline(seconds)) }
 
-// goneWithin is how long a cell may take to be gone once its call has been answered.
-func goneWithin() time.Duration {
+// settlesWithin is how long it may take until a cell whose call has been answered is gone, or another one waits.
+func settlesWithin() time.Duration {
 	if rig.OnCluster() { // others may be using it
 		return 3 * time.Minute
 	}
@@ -79,7 +79,7 @@ func differences() map[string]difference {
 			*heldBut(20, "terminal", "terminal-of-its-own", "aio", "filter", "filter-bpf", "filter-reuseport-bpf", "huge-pages", "huge-file", "sync", "syncfs")},
 		"network":         {"a pod has an interface in its cluster's network (accepted: `network`), where the attack stops of itself", *heldBut(2, "interfaces", "routes")},
 		"write-system":    {"its node's runtime does not hide `/proc/pressure` (accepted: `paths`)", *heldBut(36, "open-/proc")},
-		"devices":         {"a kubelet gives each container a file for its last words, as large as its largest folder at most", *heldBut(50, "/dev/termination-log")},
+		"devices":         {"a kubelet gives each container a file for its last words, which the limit of a file's size keeps small", *heldBut(50, "/dev/termination-log")},
 		"memory-memfd":    {small + "stops it first", tooLarge},
 		"disk-inodes":     {folders + "many empty files take the cell's memory", *tooMuch},
 		"disk-attributes": {folders + "their attributes take the cell's memory", *tooMuch},

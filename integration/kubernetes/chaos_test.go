@@ -85,6 +85,7 @@ func TestChaosOfAFleet(t *testing.T) {
 	answered()
 	t.Logf("soak: %d calls and %d kills in %v", calls, len(f.Dead()), time.Since(began).Round(time.Second))
 	c.buried(t, f, seen)
+	ownersSeen(t, seen.all())
 	records := f.Judge(seed, calls)
 	noneRanTwice(t, records, seen.all())
 	if r := fleet.Command(t, c.bin, "", "audit", "verify"); r.Exit != 0 {
@@ -132,6 +133,20 @@ func (c *cluster) buried(t *testing.T, f *fleet.Fleet, seen *chronicle) {
 
 // reapLimit is how long after the death of a supervisor its cells may be there.
 const reapLimit = 10 * time.Second
+
+// ownersSeen: whoever had a pod had the ConfigMap that owns it.
+func ownersSeen(t *testing.T, things []thing) {
+	t.Helper()
+	has := map[string]string{}
+	for _, one := range things {
+		has[one.owner] += one.kind + ", "
+	}
+	for owner, kinds := range has {
+		if owner != "" && strings.Contains(kinds, "Pod cell") && !strings.Contains(kinds, "ConfigMap instance") {
+			t.Errorf("supervisor %s had no owner of its pods: %s", owner, kinds)
+		}
+	}
+}
 
 // noneRanTwice compares the calls on record with the pods that were there: a call has one at most, which is its own.
 func noneRanTwice(t *testing.T, records []control.Call, things []thing) {

@@ -99,19 +99,10 @@ func (in *installed) says(t *testing.T, what string) {
 
 func (in *installed) serves(t *testing.T) {
 	t.Helper()
-	out, err := exec.Command("kubectl", "rollout", "status", "-n", in.system, "deploy/hotcell", "--timeout=150s").CombinedOutput()
-	if err != nil {
-		t.Fatalf("it is not ready: %s\n%s\n%s", out, testutil.Kubectl(t, "", "describe", "pods", "-n", in.system),
-			testutil.Kubectl(t, "", "logs", "-n", in.system, "deploy/hotcell"))
-	}
+	in.rolledOut(t)
 	token := testutil.Kubectl(t, "", "exec", "-n", in.system, "deploy/hotcell", "--", "/hotcell", "tokens", "create", "--principal", "alice")
 	if !strings.Contains(token, "hct_") {
 		t.Errorf("no token: %s", token)
 	}
-	testutil.Kubectl(t, "", "scale", "-n", in.system, "deploy/hotcell", "--replicas=0")
-	testutil.Kubectl(t, "", "wait", "-n", in.system, "--for=delete", "pod", "-l", "app=hotcell", "--timeout=120s")
-	left := testutil.Kubectl(t, "", "get", "pods", "-n", in.cells, "-o", "name")
-	if strings.TrimSpace(left) != "" {
-		t.Errorf("it has ended and left cells: %s", left)
-	}
+	in.ends(t)
 }

@@ -1,12 +1,14 @@
 package kubernetes
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +36,8 @@ func watch(t *testing.T, namespace string) *chronicle {
 	c := &chronicle{namespace: namespace, things: map[string]*thing{}}
 	for _, resource := range []string{"pods", "configmaps"} {
 		cmd := exec.Command("kubectl", "get", "--raw", "/api/v1/namespaces/"+namespace+"/"+resource+"?watch=1&timeoutSeconds=7200&labelSelector="+sandbox.LabelManaged+"%3D1")
+		var said bytes.Buffer
+		cmd.Stderr = &said
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -41,12 +45,18 @@ func watch(t *testing.T, namespace string) *chronicle {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		var stopped atomic.Bool
 		var reader sync.WaitGroup
-		reader.Go(func() { c.read(out) })
+		reader.Go(func() {
+			c.read(out)
+			if early := !stopped.Load(); cmd.Wait() != nil && early {
+				t.Errorf("the watch of %s has ended, and what follows says nothing: %s", resource, &said)
+			}
+		})
 		t.Cleanup(func() {
+			stopped.Store(true)
 			_ = cmd.Process.Kill()
 			reader.Wait()
-			_ = cmd.Wait()
 		})
 	}
 	return c

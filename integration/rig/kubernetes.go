@@ -40,7 +40,7 @@ const AtOnce = 6
 
 // Cells on a cluster are small, and may have to wait until others have gone.
 const (
-	podCPU      = policies.Core / 5
+	podCPU      = policies.Core / 10
 	podPatience = 5 * time.Minute
 )
 
@@ -195,14 +195,14 @@ func addTree(img *images.Layered, t sandbox.Tree) error {
 // given are the images that this process has given to the nodes, which keep them.
 var given = struct {
 	sync.Mutex
-	refs map[string]bool
-}{refs: map[string]bool{}}
+	all map[string]bool
+}{all: map[string]bool{}}
 
-// giveNodes gives a cluster's nodes an image of an archive, once.
-func giveNodes(ctx context.Context, ref, archive string) error {
+// giveNodes gives a cluster's nodes the images of an archive, what it is called, once.
+func giveNodes(ctx context.Context, what, archive string) error {
 	given.Lock()
 	defer given.Unlock()
-	if given.refs[ref] {
+	if given.all[what] {
 		return nil
 	}
 	command := append(strings.Fields(os.Getenv(envKubeLoad)), archive)
@@ -212,7 +212,7 @@ func giveNodes(ctx context.Context, ref, archive string) error {
 	if out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, out)
 	}
-	given.refs[ref] = true
+	given.all[what] = true
 	return nil
 }
 

@@ -84,7 +84,7 @@ func Engineless() bool { return os.Getenv(EnvDriver) == "oci" }
 // saved takes images over from the engine.
 type saved struct {
 	*layout.Store
-	give func(ctx context.Context, ref, archive string) error // them to whoever needs them too; may be nil
+	give func(ctx context.Context, what, archive string) error // them to whoever needs them too; may be nil
 
 	mu sync.Mutex
 }
@@ -122,8 +122,9 @@ func (s *saved) take(ctx context.Context, ref, path string) error {
 		return err
 	}
 	defer f.Close()
-	if _, err := s.Import(ctx, f, name); err != nil || s.give == nil {
+	all, err := s.Import(ctx, f, name)
+	if err != nil || s.give == nil || len(all) == 0 {
 		return err
 	}
-	return s.give(ctx, ref, path)
+	return s.give(ctx, ref+" "+all[0].ID, path)
 }

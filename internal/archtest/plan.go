@@ -208,6 +208,7 @@ func programs() []string {
 		"integration/hostile",
 		"integration/hostile/skillbomb",
 		"integration/kubernetes",
+		"integration/kubernetes/faults",
 		"integration/load",
 		"integration/rig",
 		"integration/skills/sdk",

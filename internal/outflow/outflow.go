@@ -2,6 +2,7 @@ package outflow
 
 import (
 	"io"
+	"os"
 	"sync"
 )
 
@@ -21,6 +22,7 @@ type Buffer struct {
 	closed  bool  // by the reader
 	lossy   bool  // what does not fit is dropped
 	lost    bool  // something was, and the end is io.ErrUnexpectedEOF
+	off     bool  // no reader waits
 }
 
 // New returns an empty buffer.
@@ -73,14 +75,16 @@ func (b *Buffer) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	for len(b.data) == b.start && b.end == nil && !b.closed {
+	for len(b.data) == b.start && b.end == nil && !b.closed && !b.off {
 		b.changed.Wait()
 	}
 	switch {
 	case b.closed:
 		return 0, io.ErrClosedPipe
-	case len(b.data) == b.start:
+	case len(b.data) == b.start && b.end != nil:
 		return 0, b.end
+	case len(b.data) == b.start:
+		return 0, os.ErrDeadlineExceeded
 	}
 	n := copy(p, b.data[b.start:])
 	b.start += n
@@ -98,6 +102,14 @@ func (b *Buffer) Close() error {
 	b.closed, b.data, b.start = true, nil, 0
 	b.changed.Broadcast()
 	return nil
+}
+
+// Interrupt on has a Read that waits, and each that would, return [os.ErrDeadlineExceeded], until it is off.
+func (b *Buffer) Interrupt(on bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.off = on
+	b.changed.Broadcast()
 }
 
 // Overflow lets no writer wait any more.

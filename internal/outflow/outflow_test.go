@@ -3,6 +3,7 @@ package outflow
 import (
 	"bytes"
 	"io"
+	"os"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -72,4 +73,31 @@ func TestMemory(t *testing.T) {
 	if cap(b.data) > 2*Size+8192 {
 		t.Errorf("the buffer grew to %d", cap(b.data))
 	}
+}
+
+// A reader that waits can be called off, and what is written afterwards is for the next one.
+func TestInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New()
+		var err error
+		go func() { _, err = b.Read(make([]byte, 4)) }()
+		synctest.Wait()
+		b.Interrupt(true)
+		synctest.Wait()
+		if err != os.ErrDeadlineExceeded {
+			t.Fatalf("the reader that was called off got %v", err)
+		}
+		if _, err := b.Write([]byte("abc")); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, 4)
+		if n, err := b.Read(got); string(got[:n]) != "abc" || err != nil {
+			t.Errorf("what is there while no reader may wait: %q, %v", got[:n], err)
+		}
+		b.Interrupt(false)
+		b.Finish(io.EOF)
+		if n, err := b.Read(got); n != 0 || err != io.EOF {
+			t.Errorf("at the end: %d, %v", n, err)
+		}
+	})
 }

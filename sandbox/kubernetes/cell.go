@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -64,10 +65,13 @@ func newCell(d *Driver, pod *corev1.Pod, s *sight, hello seal.Hello) *cell {
 // ID names the pod and which one of that name it is.
 func (c *cell) ID() string { return c.d.idOf(c.name, c.uid) }
 
+// settlesLater is for what is done beside waiting for the cluster's word.
+const settlesLater = 2 * time.Second
+
 // Stdio returns the streams. Stdout and Stderr are io.Closers too: closing one drops the rest of it, so that the other goes
 // on. Stdin can be written as soon as Start has returned.
 func (c *cell) Stdio() sandbox.Stdio {
-	return sandbox.Stdio{Stdin: (*input)(c), Stdout: c.stdout, Stderr: c.stderr}
+	return sandbox.Stdio{Stdin: (*input)(c), Stdout: c.stdout, Stderr: c.stderr, Settles: c.d.limits.Settle + settlesLater}
 }
 
 // settle records how the cell ended. The first call counts.

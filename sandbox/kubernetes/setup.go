@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"net/url"
 	"regexp"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -78,13 +80,39 @@ func (d *Driver) ensureOwner(ctx context.Context) error {
 	return nil
 }
 
-// removeOwner removes the ConfigMap of a supervisor that is gone. The cluster collects the pods of its that there still are.
+// How long the cluster's collector is given to remove the pods of a supervisor whose owner is gone, and how often it is looked.
+const (
+	collectLimit = 3 * time.Second
+	collectPause = 200 * time.Millisecond
+)
+
+// removeOwner removes the ConfigMap of a supervisor that is gone, and waits a while for the cluster to collect the pods of its that there
+// still are: all at once, which one deletion after the other is not.
 func (d *Driver) removeOwner(ctx context.Context, name string) error {
 	err := d.api.remove(ctx, d.api.in(core, "configmaps", name), "", nil)
-	if apierrors.IsNotFound(err) {
-		return nil
+	if err != nil && !apierrors.IsNotFound(err) {
+		return d.explain(ctx, "remove "+name, err)
 	}
-	return d.explain(ctx, "remove "+name, err)
+	for until := time.Now().Add(collectLimit); time.Now().Before(until); {
+		if owns, err := d.owns(ctx, name); err != nil || !owns {
+			return err
+		}
+		if err := sleep(ctx, collectPause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// owns reports whether there are pods of an owner.
+func (d *Driver) owns(ctx context.Context, name string) (bool, error) {
+	var pods metav1.PartialObjectMetadataList
+	if err := d.api.metas(ctx, d.api.in(core, "pods"), url.Values{"labelSelector": {ofKinds(kindCell)}}, &pods); err != nil {
+		return false, d.explain(ctx, "list pods", err)
+	}
+	return slices.ContainsFunc(pods.Items, func(p metav1.PartialObjectMetadata) bool {
+		return slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Name == name })
+	}), nil
 }
 
 // disown removes this supervisor's own, where it has made one and no pod of it is left.
@@ -92,13 +120,8 @@ func (d *Driver) disown(ctx context.Context) error {
 	if len(d.ownedBy()) == 0 {
 		return nil
 	}
-	var pods metav1.PartialObjectMetadataList
-	mine := ofKinds(kindCell) + "," + sandbox.LabelInstance + "=" + labelValue(d.instance)
-	if err := d.api.metas(ctx, d.api.in(core, "pods"), url.Values{"labelSelector": {mine}, "limit": {"1"}}, &pods); err != nil {
-		return d.explain(ctx, "list pods", err)
-	}
-	if len(pods.Items) > 0 {
-		return nil
+	if owns, err := d.owns(ctx, d.ownerName()); err != nil || owns {
+		return err
 	}
 	return d.removeOwner(ctx, d.ownerName())
 }
