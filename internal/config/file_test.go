@@ -16,6 +16,7 @@ func TestFileErrors(t *testing.T) {
 		"nothing like it":      {"a2e: {colour: red}", "hotcell.yaml:1:7: a2e.colour: unknown key, expected one of errors, embed_events, session_idle"},
 		"no runner image":      {"sandbox: {driver: kubernetes}", "kubernetes.runner_image: the driver kubernetes needs one"},
 		"bad namespace":        {"kubernetes: {namespace: A_b}", `hotcell.yaml:1:25: kubernetes.namespace: expected a namespace's name`},
+		"tenants elsewhere":    {"sandbox: {driver: docker}\nkubernetes: {tenants: {acme: {namespace: a}}}", "hotcell.yaml:2:23: kubernetes.tenants: the driver docker does not keep tenants apart: set sandbox.driver to kubernetes, or leave them out"},
 		"tenant: no namespace": {"kubernetes: {tenants: {acme: {}}}", `hotcell.yaml:1:30: kubernetes.tenants.acme.namespace: expected a namespace's name, of small letters, digits and dashes, not ""`},
 		"tenant: bad key":      {"kubernetes: {tenants: {acme: {namspace: a}}}", `hotcell.yaml:1:31: kubernetes.tenants.acme.namspace: unknown key, did you mean namespace?`},
 		"tenant: everybody":    {`kubernetes: {tenants: {acme: {namespace: a, principals: ["*"]}}}`, "kubernetes.tenants.acme.principals: * is everybody: that is what kubernetes.namespace is for"},

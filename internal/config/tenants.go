@@ -22,6 +22,9 @@ func tenantParts(t *Tenant) []part {
 func (c *Config) tenantFaults(v *faults) {
 	const key = "kubernetes.tenants"
 	k := c.Kubernetes
+	if len(k.Tenants) > 0 && c.Sandbox.Driver != "kubernetes" {
+		v.add(key, fmt.Sprintf("the driver %s does not keep tenants apart: set sandbox.driver to kubernetes, or leave them out", c.Sandbox.Driver))
+	}
 	if len(k.Tenants) > maxListed {
 		v.add(key, fmt.Sprintf("%d entries, at most %d are allowed", len(k.Tenants), maxListed))
 	}
