@@ -22,9 +22,9 @@ import (
 
 // How long a cluster may take. A pod's images may have to be pulled.
 const (
-	podLimit     = 40 * time.Second // from a pod's creation until its gate waits
-	podTrial     = 50 * time.Second // of the call whose cell looks at itself
-	podTidy      = 30 * time.Second // for its pod to be gone, which a busy node takes its time for
+	podLimit     = 30 * time.Second // from a pod's creation until its gate waits
+	podTrial     = 40 * time.Second // of the call whose cell looks at itself
+	podTidy      = 20 * time.Second // for its pod to be gone, which a busy node takes its time for
 	leaveLimit   = 5 * time.Second  // for what is left of the supervisor that doctor was
 	clusterClose = 12 * time.Second // for pods that are being removed
 )
@@ -54,7 +54,7 @@ func gatherCluster(ctx context.Context, cfg *config.Config, id string, log *slog
 	})
 	from.Cluster, from.Things = driver.InspectCluster, driver.List
 	from.Network = func(ctx context.Context) (sandbox.NetworkTry, error) { return tryNetwork(ctx, cfg, driver, id) }
-	try := trial{cfg: cfg, driver: driver, store: empty{driver}, instance: id, limit: podTrial, tidyFor: podTidy, log: log}
+	try := trial{cfg: cfg, driver: driver, store: empty{driver}, instance: id, limit: podTrial, tidyFor: podTidy, cpu: policies.Core / 5, log: log}
 	from.Cell = func(ctx context.Context) doctor.Cell { return try.in(ctx, cfg.Kubernetes.RunnerImage, images.Builtin) }
 	kept, _, err := host.OwnImages(cfg, log)
 	if err == nil {
@@ -91,7 +91,7 @@ func tryNetwork(ctx context.Context, cfg *config.Config, driver *kubernetes.Driv
 		return sandbox.NetworkTry{}, err
 	}
 	skill := host.ProbeSkill(trialName, images.Builtin, podTrial)
-	skill.Policy.Limits.CPU = policies.Core / 5 // what a pod may have is set aside for it, and these have little to do
+	skill.Policy.Limits.CPU = policies.Core / 10 // what a pod may have is set aside for it, and these have little to do
 	effective, err := policies.Narrow(trial{cfg: cfg}.policy(), skill.Policy, policies.Policy{})
 	if err != nil {
 		return sandbox.NetworkTry{}, err

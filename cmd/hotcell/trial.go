@@ -36,8 +36,9 @@ type trial struct {
 	driver   sandbox.Driver
 	store    images.Store
 	instance string
-	limit    time.Duration // of the call; 0: trialLimit
-	tidyFor  time.Duration // for its cell to be gone; 0: trialTidy
+	limit    time.Duration     // of the call; 0: trialLimit
+	tidyFor  time.Duration     // for its cell to be gone; 0: trialTidy
+	cpu      policies.MilliCPU // 0: the skill's own
 	log      *slog.Logger
 }
 
@@ -76,6 +77,9 @@ func (t trial) cell(ctx context.Context, defaults []doctor.Image) doctor.Cell {
 func (t trial) in(ctx context.Context, ref, id string) doctor.Cell {
 	began := time.Now()
 	skill := host.ProbeSkill(trialName, id, cmp.Or(t.limit, trialLimit))
+	if t.cpu > 0 {
+		skill.Policy.Limits.CPU = t.cpu
+	}
 	effective, err := policies.Narrow(t.policy(), skill.Policy, policies.Policy{})
 	if err != nil {
 		return doctor.Cell{Failed: err.Error()}

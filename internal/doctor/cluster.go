@@ -237,18 +237,7 @@ func (e *exam) quota() {
 		e.skip(id, "%s", clean(q.Failed, maxFound))
 		return
 	}
-	var bounds []string
-	rooms, what := int64(-1), ""
-	for _, row := range q.Rows {
-		size := e.cellTakes(row.Resource)
-		if size == 0 {
-			continue
-		}
-		bounds = append(bounds, word(row.Resource)+" "+word(row.Text))
-		if n := max(0, row.Hard-row.Used) / size; rooms < 0 || n < rooms {
-			rooms, what = n, row.Resource
-		}
-	}
+	rooms, what, bounds := e.quotaRoom(q.Rows)
 	if rooms < 0 {
 		e.add(id, Warn, "no ResourceQuota bounds what cells take together", "deploy/kubernetes/cells/bounds.yaml has one")
 		return
@@ -264,9 +253,38 @@ func (e *exam) quota() {
 	}
 }
 
+// quotaRoom is for how many cells there is room, -1 where nothing bounds them; what bounds them most; and all that does, of requests
+// and limits the tighter one.
+func (e *exam) quotaRoom(rows []sandbox.QuotaRow) (rooms int64, what string, bounds []string) {
+	rooms = -1
+	least, text := map[string]int64{}, map[string]string{}
+	for _, row := range rows {
+		name, size := cellResource(row.Resource), e.cellTakes(row.Resource)
+		if size == 0 {
+			continue
+		}
+		n := max(0, row.Hard-row.Used) / size
+		if before, ok := least[name]; !ok || n < before {
+			least[name], text[name] = n, word(name)+" "+word(row.Text)
+		}
+		if rooms < 0 || n < rooms {
+			rooms, what = n, row.Resource
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(text)) {
+		bounds = append(bounds, text[name])
+	}
+	return rooms, what, bounds
+}
+
+// cellResource is a resource, whether it is requested or limited: for cells both are the same.
+func cellResource(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, "requests."), "limits.")
+}
+
 // cellTakes is how much of a resource the cell of a skill takes that says nothing, 0 for what cells do not take.
 func (e *exam) cellTakes(resource string) int64 {
-	switch strings.TrimPrefix(strings.TrimPrefix(resource, "requests."), "limits.") {
+	switch cellResource(resource) {
 	case "pods", "count/pods":
 		return 1
 	case "memory":

@@ -234,7 +234,7 @@ func answeringCluster() ClusterSources {
 	}
 }
 
-// Whoever hangs, also against its context, the examination of a cluster ends within two minutes.
+// Whoever hangs, also against its context, the examination of a cluster ends within a minute and a half.
 func TestWhoeverHangsOnACluster(t *testing.T) {
 	deaf := make(chan struct{})
 	for name, tt := range map[string]struct {
@@ -267,7 +267,7 @@ func TestWhoeverHangsOnACluster(t *testing.T) {
 				began := time.Now()
 				f := onGoodCluster()
 				r := Examine(GatherCluster(t.Context(), f.Settings, Cluster{Said: true, Accepted: f.Cluster.Accepted}, from))
-				if took := time.Since(began); took >= 2*time.Minute {
+				if took := time.Since(began); took >= 75*time.Second {
 					t.Errorf("it took %s", took)
 				}
 				close(deaf)

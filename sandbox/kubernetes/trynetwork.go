@@ -25,7 +25,7 @@ const (
 	tryFor      = 4 * time.Second // a network plugin may need a while until it knows a new pod
 	tryPort     = 40123
 	kubeletPort = 10250
-	tryTidy     = 30 * time.Second // for cells to be gone, whatever has become of the context
+	tryTidy     = 20 * time.Second // for cells to be gone, whatever has become of the context
 	maxReach    = 64 << 10         // bytes of an answer
 )
 
