@@ -64,6 +64,13 @@ func (g *gate) now() *admission.Queue {
 	return g.queue
 }
 
+// ownUsers reports whether the engine gives each cell a user of its own.
+func (g *gate) ownUsers() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.caps.OwnUsers
+}
+
 // ask puts the question; the driver bounds its time.
 func (g *gate) ask(q *question) {
 	caps, err := g.s.cfg.Driver.Capabilities(g.s.base)
@@ -82,6 +89,9 @@ func (g *gate) ask(q *question) {
 	}
 	if memory == 0 {
 		memory = caps.Memory / 4 * 3
+	}
+	if !caps.OwnUsers {
+		cells = min(cells, mostCells) // the rest waits, and is not refused
 	}
 	g.caps = caps
 	g.queue = admission.New(admission.Options{Cells: cells, Memory: memory, Waiting: cfg.MaxQueue, Depth: cfg.Observer.QueueDepth})

@@ -163,7 +163,7 @@ func (s *Supervisor) waits(name string) bool {
 // again makes the specs of cells that are started ahead for calls like this one.
 func (s *Supervisor) again(b *blueprint) func(time.Duration) (*sandbox.Spec, func(), error) {
 	return func(wait time.Duration) (*sandbox.Spec, func(), error) {
-		uid, release, err := s.uids.acquire()
+		uid, release, err := s.user()
 		if err != nil {
 			return nil, nil, err
 		}
