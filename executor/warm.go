@@ -185,8 +185,9 @@ func (s *Supervisor) Room(memory int64) bool {
 	return queue == nil || queue.Room(memory)
 }
 
-// Busy reports whether calls queue.
+// Busy reports whether calls queue, for a share or for their turn to start a cell.
 func (s *Supervisor) Busy() bool {
 	queue := s.gate.now()
-	return queue != nil && queue.Busy()
+	_, _, turns := s.gate.starts.Use()
+	return queue != nil && queue.Busy() || turns > 0
 }
