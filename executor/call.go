@@ -112,7 +112,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	if box == nil && !c.taking.wait().in() {
 		return outcome{} // nothing is made for a call that has no record
 	}
-	turn, fail := s.turn(ctx, box)
+	turn, fail := s.turn(ctx, c, box)
 	if fail != nil {
 		return outcome{fail: fail}
 	}

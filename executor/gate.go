@@ -141,13 +141,13 @@ func (s *Supervisor) admit(ctx context.Context, c *call, memory int64) (*admissi
 // turn waits until a call may start a cell of its own, at most the queue's time-out, and returns what ends that. One that has a
 // cell waits for nothing. Without it an engine would get all the starts that there are cells for, and where it can't do as
 // many, the time of each call would be over before its cell had come up.
-func (s *Supervisor) turn(ctx context.Context, has sandbox.Sandbox) (done func(), fail *a2e.Error) {
+func (s *Supervisor) turn(ctx context.Context, c *call, has sandbox.Sandbox) (done func(), fail *a2e.Error) {
 	if has != nil {
 		return func() {}, nil
 	}
 	wait, cancel := context.WithTimeout(ctx, s.cfg.QueueTimeout)
 	defer cancel()
-	done, err := s.gate.starts.Acquire(wait)
+	done, err := s.gate.starts.Acquire(wait, c.who.Principal)
 	switch {
 	case err == nil:
 		return done, nil

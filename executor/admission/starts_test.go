@@ -16,7 +16,7 @@ func TestStartsFollowTheEngine(t *testing.T) {
 		start := func(n int, takes time.Duration) {
 			for range n {
 				group.Go(func() {
-					done, err := s.Acquire(t.Context())
+					done, err := s.Acquire(t.Context(), "")
 					if err != nil {
 						t.Error(err)
 						return
@@ -51,7 +51,7 @@ func TestStartsThatAreGivenUp(t *testing.T) {
 		var s Starts
 		var turns []func()
 		for range fewStarts {
-			done, err := s.Acquire(t.Context())
+			done, err := s.Acquire(t.Context(), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,12 +59,12 @@ func TestStartsThatAreGivenUp(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := s.Acquire(ctx); err != context.DeadlineExceeded {
+		if _, err := s.Acquire(ctx, ""); err != context.DeadlineExceeded {
 			t.Errorf("error %v, want that of the context", err)
 		}
 		got := make(chan func(), 1)
 		go func() {
-			done, err := s.Acquire(t.Context())
+			done, err := s.Acquire(t.Context(), "")
 			if err != nil {
 				t.Error(err)
 			}
@@ -78,6 +78,39 @@ func TestStartsThatAreGivenUp(t *testing.T) {
 		}
 		if out, _, waiting := s.Use(); out != 0 || waiting != 0 {
 			t.Errorf("%d start, %d wait", out, waiting)
+		}
+	})
+}
+
+// Half is left for others, however long a principal's cells take, and whoever came first.
+func TestStartsOfOnePrincipalLeaveRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s Starts
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		for range 3 * fewStarts {
+			group.Go(func() {
+				if done, err := s.Acquire(ctx, "slow"); err == nil {
+					defer done()
+					<-ctx.Done()
+				}
+			})
+		}
+		synctest.Wait()
+		if out, _, waiting := s.Use(); out != fewStarts/2 || waiting != 3*fewStarts-out {
+			t.Errorf("%d start, %d wait, want half of %d", out, waiting, fewStarts)
+		}
+		for range 10 * fewStarts {
+			done, err := s.Acquire(ctx, "quick")
+			if err != nil {
+				t.Fatal(err)
+			}
+			done()
+		}
+		cancel()
+		group.Wait()
+		if out, _, waiting := s.Use(); out != 0 || waiting != 0 || len(s.own) != 0 {
+			t.Errorf("%d start, %d wait, of %d principals", out, waiting, len(s.own))
 		}
 	})
 }
