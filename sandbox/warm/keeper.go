@@ -15,7 +15,7 @@ const (
 	breath    = 25 * time.Millisecond // that a lease has the host for itself, while leases are few
 	few       = 4                     // leases in a second
 	startTime = 30 * time.Second      // of one cell
-	goTime    = 15 * time.Second      // of one attempt to destroy one
+	goTime    = 30 * time.Second      // of one attempt to destroy one: longer than an engine takes to give up a node that is lost
 
 	mostComing = 4 // cells that are started, and not ready yet
 )
