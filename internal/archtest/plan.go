@@ -206,6 +206,7 @@ func programs() []string {
 		"integration/kubernetes",
 		"integration/load",
 		"integration/rig",
+		"integration/scale",
 		"integration/skills/sdk",
 		"integration/skills/word-count",
 		"integration/tally",
