@@ -48,7 +48,7 @@ func Installed() Costs {
 		Schedule: time.Second / 50, Request: 10 * time.Millisecond, Requests: 200,
 		NotReady: 50 * time.Second, GiveUp: 20 * time.Second,
 		Fixed: (storeAlone - storeAtOnce) / storeChanges, Trip: storeAtOnce / (tripsAccept + tripsEnd),
-		Processors: 2, Work: 4 * time.Millisecond,
+		Processors: 2, Work: 14 * time.Millisecond,
 	}
 }
 

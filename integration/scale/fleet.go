@@ -100,9 +100,7 @@ func (f *fleet) supervisor(i int, library skills.Catalog) (*supervisor, error) {
 	var err error
 	s.Supervisor, err = executor.New(executor.Config{
 		Driver: s.pool, Images: everyImage{}, Skills: library, Instance: fmt.Sprint("s", i), Journal: s.journal, Observer: s.counts,
-		Runner: func(string) (sandbox.Tree, error) {
-			return sandbox.Tree{Name: "runner", Digest: fmt.Sprintf("%064x", 1), Target: wall.DirRunner, FS: fstest.MapFS{"runner": {Mode: 0o755}}}, nil
-		},
+		Runner:        runnerOf,
 		DefaultImages: map[string]string{"python": "image"}, MaxCells: f.maxCells,
 	})
 	host.Store(s.Supervisor)
@@ -118,6 +116,11 @@ func library() fs.FS {
 		all[skill(i)+"/main.py"] = &fstest.MapFile{Data: []byte("pass\n"), Mode: 0o644}
 	}
 	return all
+}
+
+// runnerOf is a runner that nobody runs.
+func runnerOf(string) (sandbox.Tree, error) {
+	return sandbox.Tree{Name: "runner", Digest: fmt.Sprintf("%064x", 1), Target: wall.DirRunner, FS: fstest.MapFS{"runner": {Mode: 0o755}}}, nil
 }
 
 // everyImage has all images.

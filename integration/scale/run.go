@@ -17,6 +17,7 @@ type Figures struct {
 	Options  Options
 	Sent     int            // within the window
 	Answered int            // of these, well
+	Within   int            // calls that were answered well within the window, whenever they were sent
 	Why      map[string]int // of the others
 	First    []time.Duration
 	Warm     float64 // share of the cells that had waited
@@ -124,7 +125,7 @@ func (f *fleet) run() *Figures {
 	calls.Wait()
 	cancel()
 	watch.Wait()
-	fig.sum(all, failed)
+	fig.sum(all, from, to, failed)
 	return fig
 }
 
@@ -189,9 +190,12 @@ func (g *Figures) Bends() (part string, share float64, bends bool) {
 }
 
 // sum counts what callers were told.
-func (g *Figures) sum(all []told, failed time.Time) {
+func (g *Figures) sum(all []told, from, to, failed time.Time) {
 	for _, t := range all {
 		g.ByTenant[t.tenant] = append(g.ByTenant[t.tenant], t)
+		if ended := t.at.Add(t.took); t.why == "" && ended.After(from) && !ended.After(to) {
+			g.Within++
+		}
 		if !t.counted {
 			continue
 		}

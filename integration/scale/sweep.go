@@ -84,7 +84,7 @@ func (s *sweep) losses(t *testing.T) *table {
 	tab.reasons = true
 	o := s.options(slices.Max(s.nodes), slices.Max(s.supervisors))
 	o.Costs.Schedule /= 50
-	o.Load, o.Runs, o.Loses, o.Window = 0.4, 20*time.Second, 0.1, 4*time.Minute
+	o.Load, o.Runs, o.Loses, o.Window = 0.4, 15*time.Second, 0.1, 4*time.Minute
 	g := Simulate(t, o)
 	tab.add(t, g, fmt.Sprint(o.Nodes), fmt.Sprint(g.Failed), fmt.Sprint(g.Sent-g.Answered), g.Sick.Round(time.Second).String())
 	return tab
@@ -97,7 +97,7 @@ type table struct {
 }
 
 func newTable(keys ...string) *table {
-	head := append(keys, "calls sent", "answered well", "first event p50", "p99", "cells that had waited", "longest queue", "fullest")
+	head := append(keys, "calls sent", "answered well", "others", "first event p50", "p99", "cells that had waited", "longest queue", "fullest")
 	return &table{lines: []string{"| " + strings.Join(head, " | ") + " |", strings.Repeat("|---", len(head)) + "|"}}
 }
 
@@ -114,7 +114,7 @@ func (tab *table) add(t *testing.T, g *Figures, keys ...string) {
 	}
 	seconds := g.Options.Window.Seconds()
 	line := append(keys,
-		fmt.Sprintf("%.1f/s", float64(g.Sent)/seconds), fmt.Sprintf("%.1f/s", float64(g.Answered)/seconds),
+		fmt.Sprintf("%.1f/s", float64(g.Sent)/seconds), fmt.Sprintf("%.1f/s", float64(g.Within)/seconds), fmt.Sprintf("%.0f %%", 100*float64(g.Sent-g.Answered)/float64(g.Sent)),
 		inWords(Quantile(g.First, 0.5)), inWords(Quantile(g.First, 0.99)), fmt.Sprintf("%.0f %%", 100*g.Warm), fmt.Sprint(g.Deepest), fullest)
 	tab.lines = append(tab.lines, "| "+strings.Join(line, " | ")+" |")
 	t.Logf("scale: %s; refused %v; %s", strings.Join(line, " | "), g.Why, g.shares())
