@@ -174,7 +174,7 @@ func (s *Supervisor) attend(ctx context.Context, c *call, p *plan, cl *cell) {
 
 // create makes a cell for this call alone, with a user id of its own.
 func (s *Supervisor) create(ctx context.Context, p *plan, b *blueprint, undo *cleanup.Stack) (sandbox.Sandbox, string, *a2e.Error) {
-	uid, release, err := s.uids.acquire()
+	uid, release, err := s.user()
 	if err != nil {
 		return nil, "", a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonInternal).Transient()
 	}

@@ -94,6 +94,9 @@ type Capabilities struct {
 	CPUs     int
 	Memory   int64 // bytes
 
+	// OwnUsers: each cell is a user of its own, whichever one its spec names. Then specs may share one.
+	OwnUsers bool
+
 	// Unenforced are the words of the controls that its cells are without, which the operator has accepted.
 	Unenforced []string
 }

@@ -103,7 +103,7 @@ func capabilities(version string, nodes []corev1.Node) sandbox.Capabilities {
 			byArch[arch] = append(byArch[arch], n)
 		}
 	}
-	caps := sandbox.Capabilities{Engine: "kubernetes " + strings.TrimPrefix(version, "v"), OS: "linux"}
+	caps := sandbox.Capabilities{Engine: "kubernetes " + strings.TrimPrefix(version, "v"), OS: "linux", OwnUsers: true}
 	for arch, of := range byArch {
 		if len(of) > len(byArch[caps.Arch]) || len(of) == len(byArch[caps.Arch]) && arch == runtime.GOARCH {
 			caps.Arch = arch
