@@ -35,7 +35,7 @@ func watch(t *testing.T, namespace string) *chronicle {
 	t.Helper()
 	c := &chronicle{namespace: namespace, things: map[string]*thing{}}
 	for _, resource := range []string{"pods", "configmaps"} {
-		cmd := exec.Command("kubectl", "get", "--raw", "/api/v1/namespaces/"+namespace+"/"+resource+"?watch=1&timeoutSeconds=7200&labelSelector="+sandbox.LabelManaged+"%3D1")
+		cmd := exec.Command("kubectl", "get", "--raw", "/api/v1/namespaces/"+namespace+"/"+resource+"?watch=1&resourceVersion=0&timeoutSeconds=7200&labelSelector="+sandbox.LabelManaged+"%3D1")
 		var said bytes.Buffer
 		cmd.Stderr = &said
 		out, err := cmd.StdoutPipe()
@@ -49,7 +49,10 @@ func watch(t *testing.T, namespace string) *chronicle {
 		var reader sync.WaitGroup
 		reader.Go(func() {
 			c.read(out)
-			if early := !stopped.Load(); cmd.Wait() != nil && early {
+			early := !stopped.Load()
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			if early {
 				t.Errorf("the watch of %s has ended, and what follows says nothing: %s", resource, &said)
 			}
 		})
@@ -74,7 +77,7 @@ func (c *chronicle) read(events io.Reader) {
 				}
 			}
 		}
-		if lines.Decode(&e) != nil {
+		if lines.Decode(&e) != nil || e.Type == "ERROR" {
 			return
 		}
 		m := e.Object.Metadata
