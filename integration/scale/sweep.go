@@ -42,6 +42,18 @@ func (s *sweep) sizes(t *testing.T) *table {
 	return tab
 }
 
+// pools runs a size in the middle with pools that start one cell at a time, as on one machine, and several.
+func (s *sweep) pools(t *testing.T) *table {
+	tab := newTable("`pool.max`", "started at a time")
+	for _, size := range []struct{ pool, elsewhere int }{{16, 0}, {4, 16}, {16, 16}, {32, 16}} {
+		o := s.options(s.nodes[len(s.nodes)/2], s.supervisors[len(s.supervisors)/2])
+		o.Load /= 2
+		o.Pool, o.Elsewhere = size.pool, size.elsewhere
+		tab.add(t, Simulate(t, o), fmt.Sprint(size.pool), fmt.Sprint(max(1, size.elsewhere)))
+	}
+	return tab
+}
+
 // lifted runs the largest size again and again, each time with ten times of what bent before.
 func (s *sweep) lifted(t *testing.T) *table {
 	tab := newTable("ten times")
