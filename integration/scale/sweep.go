@@ -119,11 +119,7 @@ func (tab *table) add(t *testing.T, g *Figures, keys ...string) {
 	for _, err := range g.Faults {
 		t.Errorf("%v: %v", keys, err)
 	}
-	part, share, bends := g.Bends()
-	fullest := fmt.Sprintf("%s, %.0f %%", part, 100*min(1, share))
-	if bends {
-		fullest = "**" + fullest + "**"
-	}
+	fullest := g.fullest()
 	seconds := g.Options.Window.Seconds()
 	line := append(keys,
 		fmt.Sprintf("%.1f/s", float64(g.Sent)/seconds), fmt.Sprintf("%.1f/s", float64(g.Within)/seconds), fmt.Sprintf("%.0f %%", 100*float64(g.Sent-g.Answered)/float64(g.Sent)),
@@ -133,6 +129,21 @@ func (tab *table) add(t *testing.T, g *Figures, keys ...string) {
 	if tab.reasons {
 		tab.lines = append(tab.lines, "", "They failed as "+g.whys()+".")
 	}
+}
+
+// fullest is what bends, or would next.
+func (g *Figures) fullest() string {
+	part, share, bends := g.Bends()
+	if !bends {
+		return fmt.Sprintf("%s, %.0f %%", part, 100*share)
+	}
+	all := []string{fmt.Sprintf("**%s, %.0f %%**", part, 100*min(1, share))}
+	for _, p := range g.Full {
+		if p.share >= full && p.part != part && p.part != partPlaces && p.part != partCells {
+			all = append(all, fmt.Sprintf("**%s, %.0f %%**", p.part, 100*min(1, p.share)))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // shares are all parts and how full they were.
