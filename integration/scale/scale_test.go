@@ -126,7 +126,7 @@ func TestScaleSweep(t *testing.T) {
 	if doc == "" {
 		doc = filepath.Join(t.TempDir(), "scale.md")
 		blank := ""
-		for _, name := range []string{"sizes", "lifted", "losses"} {
+		for _, name := range []string{"sizes", "pools", "lifted", "losses"} {
 			blank += "<!-- scale:" + name + " -->\n<!-- scale:end -->\n"
 		}
 		if err := os.WriteFile(doc, []byte(blank), 0o644); err != nil {
@@ -134,7 +134,7 @@ func TestScaleSweep(t *testing.T) {
 		}
 		s = sweep{nodes: []int{10, 20}, supervisors: []int{1, 2}, window: 10 * time.Second, lifts: 1, seed: 1}
 	}
-	for name, tab := range map[string]*table{"sizes": s.sizes(t), "lifted": s.lifted(t), "losses": s.losses(t)} {
+	for name, tab := range map[string]*table{"sizes": s.sizes(t), "pools": s.pools(t), "lifted": s.lifted(t), "losses": s.losses(t)} {
 		if err := fill(doc, name, strings.Join(tab.lines, "\n")); err != nil {
 			t.Error(err)
 		}

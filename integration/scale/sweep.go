@@ -42,6 +42,18 @@ func (s *sweep) sizes(t *testing.T) *table {
 	return tab
 }
 
+// pools runs a size in the middle with pools that start one cell at a time, as on one machine, and several.
+func (s *sweep) pools(t *testing.T) *table {
+	tab := newTable("`pool.max`", "started at a time")
+	for _, size := range []struct{ pool, elsewhere int }{{16, 0}, {4, 16}, {16, 16}, {32, 16}} {
+		o := s.options(s.nodes[len(s.nodes)/2], s.supervisors[len(s.supervisors)/2])
+		o.Load /= 2
+		o.Pool, o.Elsewhere = size.pool, size.elsewhere
+		tab.add(t, Simulate(t, o), fmt.Sprint(size.pool), fmt.Sprint(max(1, size.elsewhere)))
+	}
+	return tab
+}
+
 // lifted runs the largest size again and again, each time with ten times of what bent before.
 func (s *sweep) lifted(t *testing.T) *table {
 	tab := newTable("ten times")
@@ -107,11 +119,7 @@ func (tab *table) add(t *testing.T, g *Figures, keys ...string) {
 	for _, err := range g.Faults {
 		t.Errorf("%v: %v", keys, err)
 	}
-	part, share, bends := g.Bends()
-	fullest := fmt.Sprintf("%s, %.0f %%", part, 100*min(1, share))
-	if bends {
-		fullest = "**" + fullest + "**"
-	}
+	fullest := g.fullest()
 	seconds := g.Options.Window.Seconds()
 	line := append(keys,
 		fmt.Sprintf("%.1f/s", float64(g.Sent)/seconds), fmt.Sprintf("%.1f/s", float64(g.Within)/seconds), fmt.Sprintf("%.0f %%", 100*float64(g.Sent-g.Answered)/float64(g.Sent)),
@@ -121,6 +129,21 @@ func (tab *table) add(t *testing.T, g *Figures, keys ...string) {
 	if tab.reasons {
 		tab.lines = append(tab.lines, "", "They failed as "+g.whys()+".")
 	}
+}
+
+// fullest is what bends, or would next.
+func (g *Figures) fullest() string {
+	part, share, bends := g.Bends()
+	if !bends {
+		return fmt.Sprintf("%s, %.0f %%", part, 100*share)
+	}
+	all := []string{fmt.Sprintf("**%s, %.0f %%**", part, 100*min(1, share))}
+	for _, p := range g.Full {
+		if p.share >= full && p.part != part && p.part != partPlaces && p.part != partCells {
+			all = append(all, fmt.Sprintf("**%s, %.0f %%**", p.part, 100*min(1, p.share)))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // shares are all parts and how full they were.
