@@ -57,6 +57,7 @@ func (ts *tenants) bound(t *testing.T, namespace, pods string) {
 
 func (ts *tenants) options(tenants ...string) Options {
 	o := ts.real.options()
+	o.Timeouts.Schedule = 50 * time.Second // others may use the node
 	o.Tenants = map[string]string{}
 	for _, name := range tenants {
 		o.Tenants[name] = ts.spaces[name]
@@ -66,6 +67,7 @@ func (ts *tenants) options(tenants ...string) Options {
 
 func (ts *tenants) spec(tenant, program string, args ...string) *sandbox.Spec {
 	spec := ts.real.spec(program, args...)
+	*spec.OCI.Linux.Resources.CPU.Quota = 5_000 // a node has room for several
 	spec.Tenant = tenant
 	return spec
 }
