@@ -40,7 +40,7 @@ KUBE_SAME  := TestNoTextSteersATerminal|TestNoArtifactLeavesItsFolder|TestEightF
 RACE       ?= $(if $(shell command -v gcc),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-kube test-cgroup2 test-service lint bench fuzz soak engine image runsc prometheus postgres browser clean
+.PHONY: help demo build test test-kube test-cgroup2 test-service lint bench scale fuzz soak engine image runsc prometheus postgres browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ lint: ## check format, go vet and staticcheck
 
 bench: build image ## compare with the raw engine, docker run, runc and pipes (BENCH_JSON, BENCH_SVG, BENCH_DOC=file, BENCH=flags)
 	BENCH_JSON=$(BENCH_JSON) BENCH_SVG=$(BENCH_SVG) BENCH_DOC=$(BENCH_DOC) go run ./integration/bench -runner $(EMBED)/hotcell-runner-$$(go env GOARCH) $(BENCH)
+
+scale: ## simulate up to 1,000 nodes in virtual time, and write the tables of docs/scale.md (some minutes)
+	HOTCELL_SCALE_DOC=$(CURDIR)/docs/scale.md go test -count=1 -v -timeout 1h -run TestScaleSweep ./integration/scale
 
 fuzz: ## run each fuzz target for FUZZTIME (2m)
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file func; do \

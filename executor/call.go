@@ -118,6 +118,11 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	if box == nil && !c.taking.wait().in() {
 		return outcome{} // nothing is made for a call that has no record
 	}
+	turn, fail := s.turn(ctx, c, box)
+	if fail != nil {
+		return outcome{fail: fail}
+	}
+	defer turn()
 
 	c.to(control.Starting)
 	limit := newLimit(ctx, p.policy.Timeout)
@@ -129,6 +134,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	}
 	for ; ; box = nil {
 		cl, fail := s.start(limit, c, p, b, box, name, &undo)
+		turn()
 		if fail != nil {
 			c.to(control.Stopping)
 			return outcome{fail: fail}

@@ -143,7 +143,7 @@ func (s *Supervisor) start(ctx context.Context, c *call, p *plan, b *blueprint, 
 		s.colds.Add(1)
 	}
 	s.watch.CellCreated()
-	c.update(func(v *control.Call) { v.Cell = box.ID() })
+	c.update(func(v *control.Call) { v.Cell, v.Unenforced = box.ID(), sandbox.Unenforced(box) })
 	if !waited {
 		s.note(c)
 	}
@@ -174,7 +174,7 @@ func (s *Supervisor) attend(ctx context.Context, c *call, p *plan, cl *cell) {
 
 // create makes a cell for this call alone, with a user id of its own.
 func (s *Supervisor) create(ctx context.Context, p *plan, b *blueprint, undo *cleanup.Stack) (sandbox.Sandbox, string, *a2e.Error) {
-	uid, release, err := s.uids.acquire()
+	uid, release, err := s.user()
 	if err != nil {
 		return nil, "", a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonInternal).Transient()
 	}
@@ -214,7 +214,7 @@ func (s *Supervisor) nameRuntimes(ctx context.Context, asked string, err error) 
 		return err
 	}
 	caps, failed := s.cfg.Driver.Capabilities(ctx)
-	if failed != nil || slices.Contains(caps.Runtimes, asked) {
+	if failed != nil || len(caps.Runtimes) == 0 || slices.Contains(caps.Runtimes, asked) {
 		return err
 	}
 	return fmt.Errorf("%w: sandbox.runtime is %q, expected one of %s", err, asked, strings.Join(caps.Runtimes, ", "))

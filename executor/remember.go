@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -20,7 +20,7 @@ const takeAfter = time.Millisecond
 // taking is whether the journal takes a call in. Who needs to know asks, and waits for the answer.
 type taking struct {
 	ask     func(*taking)
-	once    sync.Once
+	asked   atomic.Bool
 	fuse    *time.Timer // asks in the background
 	done    chan struct{}
 	cell    string     // that the journal was told of then
@@ -32,16 +32,19 @@ type taking struct {
 // wait asks, where nobody has yet. Only the goroutine that serves the call may.
 func (t *taking) wait() *taking {
 	t.decide()
+	<-t.done
 	t.fuse.Stop()
 	return t
 }
 
+// decide asks, unless somebody does already: it does not wait for that one's answer.
 func (t *taking) decide() {
-	t.once.Do(func() {
-		defer close(t.done)
-		t.refused = unjournalled() // of a journal that panics
-		t.ask(t)
-	})
+	if t.asked.Swap(true) {
+		return
+	}
+	defer close(t.done)
+	t.refused = unjournalled() // of a journal that panics
+	t.ask(t)
 }
 
 // in reports whether the journal has the call, and it may run.

@@ -163,7 +163,7 @@ func (s *Supervisor) waits(name string) bool {
 // again makes the specs of cells that are started ahead for calls like this one.
 func (s *Supervisor) again(b *blueprint) func(time.Duration) (*sandbox.Spec, func(), error) {
 	return func(wait time.Duration) (*sandbox.Spec, func(), error) {
-		uid, release, err := s.uids.acquire()
+		uid, release, err := s.user()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -185,8 +185,9 @@ func (s *Supervisor) Room(memory int64) bool {
 	return queue == nil || queue.Room(memory)
 }
 
-// Busy reports whether calls queue.
+// Busy reports whether calls queue, for a share or for their turn to start a cell.
 func (s *Supervisor) Busy() bool {
 	queue := s.gate.now()
-	return queue != nil && queue.Busy()
+	_, _, turns := s.gate.starts.Use()
+	return queue != nil && queue.Busy() || turns > 0
 }

@@ -3,6 +3,7 @@ package executor
 import (
 	"bufio"
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +86,48 @@ func TestTheKernelDecidesAndItsFiguresAreKept(t *testing.T) {
 			}
 			if tt.notes != "" && call.Notes[tt.notes] != true {
 				t.Errorf("notes %v, want %s", call.Notes, tt.notes)
+			}
+		})
+	}
+}
+
+// lenient is a driver whose cells are without controls.
+type lenient struct{ sandbox.Driver }
+
+type lenientCell struct{ sandbox.Sandbox }
+
+func (lenientCell) Unenforced() []string { return []string{"seccomp", "network"} }
+
+func (d lenient) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	box, err := d.Driver.Create(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return lenientCell{box}, nil
+}
+
+// A call's record says what its cell was without, however it ended; that of a cell with all controls says nothing.
+func TestTheRecordSaysWhatWasNotEnforced(t *testing.T) {
+	fails := func(_ context.Context, _ map[string]any, _ *bufio.Reader, say func(string, ...any)) int {
+		say(`{"type":"cell/exit","exit_code":3,"signal":0,"oom_kills":0}`)
+		return 0
+	}
+	for _, tt := range []struct {
+		name  string
+		life  life
+		lacks bool
+		want  string
+	}{{"well", well, true, "seccomp network"}, {"failed", fails, true, "seccomp network"}, {"all enforced", well, false, ""}} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setUp(t, tt.life, func(c *Config) {
+				if tt.lacks {
+					c.Driver = lenient{c.Driver}
+				}
+			})
+			answer, _ := b.ask(t.Context(), req("free"))
+			call, _, err := b.Show(t.Context(), answer.ID)
+			if err != nil || strings.Join(call.Unenforced, " ") != tt.want {
+				t.Errorf("unenforced %q, %v, want %q", call.Unenforced, err, tt.want)
 			}
 		})
 	}

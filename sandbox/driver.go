@@ -94,6 +94,9 @@ type Capabilities struct {
 	CPUs     int
 	Memory   int64 // bytes
 
+	// OwnUsers: each cell is a user of its own, whichever one its spec names. Then specs may share one.
+	OwnUsers bool
+
 	// Unenforced are the words of the controls that its cells are without, which the operator has accepted.
 	Unenforced []string
 }
@@ -171,6 +174,20 @@ type Usage struct {
 	CPU        time.Duration // processor time, user and system
 	Throttled  time.Duration // time in which the processor limit held its threads back
 	PIDsPeak   int
+}
+
+// Lenient is a [Sandbox] of a driver that may lack controls.
+type Lenient interface {
+	// Unenforced are the words of the controls that this cell is without, which the operator has accepted.
+	Unenforced() []string
+}
+
+// Unenforced are the controls that a cell is without; none for one that is no [Lenient].
+func Unenforced(box Sandbox) []string {
+	if l, ok := box.(Lenient); ok {
+		return l.Unenforced()
+	}
+	return nil
 }
 
 // Witness is a [Sandbox] around which the host itself can look. Evidence takes a few file reads and asks no engine; it

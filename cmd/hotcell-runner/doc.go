@@ -3,5 +3,5 @@
 //	hotcell-runner [-output=BYTES] [-out=BYTES] -- COMMAND [ARG...]
 //
 // It speaks the wall on stdin and stdout. With -probe alone it prints how a process in the cell is confined, which
-// hotcell doctor asks for. See package internal/runner.
+// hotcell doctor asks for; with -listen and -reach it tries the network of a cluster's pods. See package internal/runner.
 package main

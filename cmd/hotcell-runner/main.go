@@ -21,6 +21,10 @@ func main() {
 		switch os.Args[1] {
 		case gate.UnpackFlag:
 			os.Exit(gate.Unpack(os.Args[2:], os.Stderr))
+		case wall.ListenFlag:
+			os.Exit(runner.Listen(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+		case wall.ReachFlag:
+			os.Exit(runner.TryReach(os.Args[2:], os.Stdout, os.Stderr))
 		case gate.Flag:
 			os.Exit(gate.Serve(gate.Config{Stdin: os.Stdin, Stdout: os.Stdout, Protect: runner.Protect, Runner: run, Exit: os.Exit}))
 		}

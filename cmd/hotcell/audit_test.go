@@ -66,6 +66,7 @@ func TestAuditText(t *testing.T) {
 		{"llm.request", `{"provider":"p","model":"m","status":502,"reason":"provider","error":"no such host","ms":2}`, "p/m, 502, provider, no such host, 2 ms"},
 		{"egress.connect", `{"host":"a.example","port":443,"verdict":"refused","reason":"no","bytes_in":0,"bytes_out":5}`, "a.example:443, refused, no, 0 B in, 5 B out"},
 		{"tool.call", `{"tool":"time","code":"ok","bytes":144,"ms":0}`, "time, ok, 144 B, 0 ms"},
+		{"call.end", `{"code":"ok","driver":"kubernetes","confidence":"engine","unenforced":["seccomp","network"]}`, "ok, kubernetes, engine, unenforced seccomp network"},
 		{"agent.turn", `{"turn":1}`, `{"turn":1}`},
 		{"tool.call", `{"dropped":"why"}`, `{"dropped":"why"}`},
 	} {

@@ -24,7 +24,7 @@ func auditText(e control.AuditRow) string {
 	case kind == "egress.connect":
 		return d.join(d.text("host")+":"+d.text("port"), d.text("verdict"), d.text("reason"), d.text("bytes_in", "B in"), d.text("bytes_out", "B out"))
 	case kind == audit.CallEnd:
-		return d.join(d.verdict(), d.text("version"), d.short("bundle"), d.short("image"), d.text("driver"), d.text("confidence"))
+		return d.join(d.verdict(), d.text("version"), d.short("bundle"), d.short("image"), d.text("driver"), d.text("confidence"), d.list("unenforced"))
 	case kind == "tool.call":
 		return d.join(d.text("tool"), d.text("code"), d.text("bytes", "B"), d.text("ms", "ms"))
 	}
@@ -46,6 +46,19 @@ func (d facet) text(key string, unit ...string) string {
 	default:
 		return fmt.Sprint(v)
 	}
+}
+
+// list is a list of words behind its name.
+func (d facet) list(key string) string {
+	all, _ := d[key].([]any)
+	words := make([]string, 0, len(all))
+	for _, v := range all {
+		words = append(words, fmt.Sprint(v))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return key + " " + strings.Join(words, " ")
 }
 
 // verdict is how a call ended.

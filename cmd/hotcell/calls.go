@@ -194,7 +194,7 @@ func (a *app) showCall(ctx context.Context, id string, f callFlags) error {
 		{"principal", oneLine(call.Principal, 200)}, {"agent", oneLine(call.Agent, 200)}, {"cell", oneLine(call.Cell, 80)},
 		{"accepted", clock(call.Accepted)}, {"started", clock(call.Started)}, {"ended", clock(call.Ended)},
 		{"deadline", clock(call.Deadline)}, {"took", duration(call)}, {"phases", phasesText(call)}, {"events", fmt.Sprint(call.Events)},
-		{"used", usageText(call.Usage)}, {"evidence", oneLine(call.Confidence, 40)}, {"notes", notesText(call.Notes)},
+		{"used", usageText(call.Usage)}, {"evidence", oneLine(call.Confidence, 40)}, {"unenforced", oneLine(strings.Join(call.Unenforced, ", "), 200)}, {"notes", notesText(call.Notes)},
 	})
 	if answer == nil {
 		return nil

@@ -301,7 +301,7 @@ func (d fakeDaemon) call() control.Call {
 		ID: "01JC", ReqID: "r1", Skill: "probe\x1b[31m", Door: "http", State: control.Failed, Code: a2e.Timeout,
 		Accepted: at, Started: at, Ended: at.Add(2 * time.Second), Events: 2,
 		Usage:      &control.Usage{MemoryPeakBytes: 12 << 20, CPUMS: 1500, PIDsPeak: 3},
-		Confidence: "kernel", Notes: map[string]any{"exit_code": 3},
+		Confidence: "kernel", Unenforced: []string{"seccomp", "network\x1b[31m"}, Notes: map[string]any{"exit_code": 3},
 		Phases: []control.Phase{{Name: "queue", Took: 40 * time.Millisecond}, {Name: "run\x1b[31m", From: 40 * time.Millisecond, Took: 1900 * time.Millisecond}},
 	}
 }

@@ -48,7 +48,7 @@ func gatherDirect(ctx context.Context, cfg *config.Config, id string, log *slog.
 		from.Engine = func(context.Context) (sandbox.EngineFacts, error) { return sandbox.EngineFacts{}, err }
 		return doctor.Gather(ctx, set, from)
 	}
-	defer within(closeLimit, func() { _ = m.Driver.Close() })
+	defer within(closeLimit, func() { _ = errors.Join(m.Driver.Close(), m.CloseImages()) })
 	inspector, ok := m.Driver.(sandbox.Inspector)
 	if !ok {
 		from.Engine = func(context.Context) (sandbox.EngineFacts, error) {
@@ -92,7 +92,7 @@ func directCells(ctx context.Context, cfg *config.Config, id string, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, m.Driver.Close()) }()
+	defer func() { err = errors.Join(err, m.Driver.Close(), m.CloseImages()) }()
 	all, err := m.Driver.List(ctx)
 	for _, l := range all {
 		if l.Kind == "cell" {

@@ -16,7 +16,8 @@ func (a *app) doctorCmd() *cobra.Command {
 		Use:   "doctor",
 		Short: "Say what this host and its engine can enforce, and what is left over",
 		Long: "Say what this host and its engine can enforce, and what is left over. One cell is started, looks at itself and is\n" +
-			"removed again; its read-only volumes stay for later cells. It takes a second or two, at most half a minute.\n\n" +
+			"removed again; its read-only volumes stay for later cells. It takes a second or two, at most half a minute. With the driver\n" +
+			"kubernetes it looks at the cluster: three pods are started and removed again, in at most a minute and a half.\n\n" +
 			"Marks: ✓ good, ! worth a look, ✗ broken, – not checked. Exit code 1 when something is broken.",
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), asJSON) },

@@ -30,6 +30,9 @@ const (
 // gather asks this host and its engine all that `hotcell doctor` judges.
 func gather(ctx context.Context, cfg *config.Config, log *slog.Logger) doctor.Facts {
 	id := host.NewInstance()
+	if cfg.Sandbox.Driver == host.DriverKubernetes {
+		return gatherCluster(ctx, cfg, id, log)
+	}
 	if cfg.Sandbox.Driver == host.DriverOCI || chosen(ctx, cfg, id) == host.DriverOCI {
 		return gatherDirect(ctx, cfg, id, log)
 	}

@@ -131,14 +131,19 @@ func TestMakers(t *testing.T) {
 		want     string
 		says     string
 	}{
-		"no engine":                 {"auto", true, "oci", "because=\"no engine answers at unix:///nowhere.sock"},
-		"no engine, and no image":   {"auto", false, "docker", ""},
-		"no engine, docker by name": {"docker", true, "docker", ""},
-		"oci by name":               {"oci", false, "oci", ""},
+		"no engine":                  {"auto", true, "oci", "because=\"no engine answers at unix:///nowhere.sock"},
+		"no engine, and no image":    {"auto", false, "docker", ""},
+		"no engine, docker by name":  {"docker", true, "docker", ""},
+		"oci by name":                {"oci", false, "oci", ""},
+		"oci with a relative folder": {"oci", false, "oci", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config.Default(true, "", "")
 			cfg.DataDir, cfg.Sandbox.Driver = t.TempDir(), tt.driver
+			if strings.Contains(name, "relative") {
+				t.Chdir(cfg.DataDir)
+				cfg.DataDir = "data"
+			}
 			if tt.imported {
 				store, err := host.Imported(cfg)
 				if err != nil {

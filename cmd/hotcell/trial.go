@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/config"
+	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/doctor"
 	"github.com/hotcell/hotcell/internal/host"
 	"github.com/hotcell/hotcell/internal/instance"
@@ -34,6 +36,9 @@ type trial struct {
 	driver   sandbox.Driver
 	store    images.Store
 	instance string
+	limit    time.Duration     // of the call; 0: trialLimit
+	tidyFor  time.Duration     // for its cell to be gone; 0: trialTidy
+	cpu      policies.MilliCPU // 0: the skill's own
 	log      *slog.Logger
 }
 
@@ -71,18 +76,21 @@ func (t trial) cell(ctx context.Context, defaults []doctor.Image) doctor.Cell {
 
 func (t trial) in(ctx context.Context, ref, id string) doctor.Cell {
 	began := time.Now()
-	skill := host.ProbeSkill(trialName, id, trialLimit)
+	skill := host.ProbeSkill(trialName, id, cmp.Or(t.limit, trialLimit))
+	if t.cpu > 0 {
+		skill.Policy.Limits.CPU = t.cpu
+	}
 	effective, err := policies.Narrow(t.policy(), skill.Policy, policies.Policy{})
 	if err != nil {
 		return doctor.Cell{Failed: err.Error()}
 	}
-	probe, source, err := t.call(ctx, skill)
+	probe, call, err := t.call(ctx, skill)
 	if err != nil {
 		return doctor.Cell{Image: ref, Failed: err.Error()}
 	}
 	limits := effective.Limits
 	return doctor.Cell{
-		Image: ref, Took: time.Since(began), Probe: probe, Source: source,
+		Image: ref, Took: time.Since(began), Probe: probe, Source: call.Confidence, Lacks: call.Unenforced,
 		Want: doctor.Limits{Memory: int64(limits.Memory), PIDs: limits.PIDs, CPU: int64(limits.CPU), Files: limits.Files},
 	}
 }
@@ -95,10 +103,10 @@ func (t trial) policy() policies.Policy {
 	return p
 }
 
-// call makes a supervisor for one call, and returns what the cell saw and where the facts about its end came from. As a
+// call makes a supervisor for one call, and returns what the cell saw and what the call's record says. As a
 // supervisor it has a file in the data folder, if that is there: should this process be killed, another one removes its
 // cell.
-func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe, source string, err error) {
+func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe, record control.Call, err error) {
 	cfg := executor.Config{
 		Driver: t.driver, Images: t.store, Skills: host.OneSkill(skill),
 		Runner: func(arch string) (sandbox.Tree, error) { return host.RunnerTree(embedded, arch) },
@@ -113,10 +121,10 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 	}
 	supervisor, err := executor.New(cfg)
 	if err != nil {
-		return nil, "", err
+		return nil, record, err
 	}
 	defer func() {
-		op, cancel := context.WithTimeout(context.WithoutCancel(ctx), trialTidy)
+		op, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(t.tidyFor, trialTidy))
 		defer cancel()
 		if drained := supervisor.Drain(op); drained != nil && err == nil {
 			err = errors.New("it ran, but did not go away")
@@ -129,15 +137,15 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 	switch e := failure(resp); {
 	case e == nil:
 	case e.Code == a2e.Timeout:
-		return nil, "", fmt.Errorf("it was not made, started and done within %s", trialLimit)
+		return nil, record, fmt.Errorf("it was not made, started and done within %s", cmp.Or(t.limit, trialLimit))
 	default:
-		return nil, "", errors.New(string(e.Code) + ": " + plainEngine(e.Message))
+		return nil, record, errors.New(string(e.Code) + ": " + plainEngine(e.Message))
 	}
 	if calls, err := supervisor.List(ctx, 1); err == nil && len(calls) == 1 {
-		source = calls[0].Confidence
+		record = calls[0]
 	}
 	probe, err = probeOf(resp.Data.Data)
-	return probe, source, err
+	return probe, record, err
 }
 
 // tidy removes what a call that failed has left: an engine may finish a cell whose maker has stopped to wait for it.

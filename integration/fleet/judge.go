@@ -35,7 +35,7 @@ func Request(seed uint64, n int) (id, line string) {
 // the journal's records.
 func (f *Fleet) Judge(seed uint64, calls int) []control.Call {
 	f.t.Helper()
-	verdicts, again := map[string]int{}, 0
+	verdicts, sent, again := map[string]int{}, 0, 0
 	all := f.records()
 	byReq := map[string][]control.Call{}
 	for _, call := range all {
@@ -49,6 +49,7 @@ func (f *Fleet) Judge(seed uint64, calls int) []control.Call {
 			continue
 		}
 		verdicts[verdict(got.answer)]++
+		sent += got.sent
 		if len(byReq[id]) != 1 {
 			f.t.Errorf("%s: %d records: %+v", id, len(byReq[id]), byReq[id])
 		}
@@ -64,7 +65,7 @@ func (f *Fleet) Judge(seed uint64, calls int) []control.Call {
 	if len(byReq) != calls {
 		f.t.Errorf("%d requests are on record, want %d", len(byReq), calls)
 	}
-	f.t.Logf("seed %d: %d calls, %d kills, %d sent again: %v", seed, calls, len(f.dead), again, verdicts)
+	f.t.Logf("soak: seed %d: %d calls, sent %d times until they were answered, %d kills, %d sent again at the end: %v", seed, calls, sent, len(f.dead), again, verdicts)
 	return all
 }
 

@@ -38,7 +38,8 @@ const kubernetesWord = "kubernetes"
 // AtOnce is how many cells tests on a cluster have at once, about: what a cell may use is set aside for it, and a node is small.
 const AtOnce = 6
 
-// Cells on a cluster are small, and may have to wait until others have gone.
+// Cells on a cluster are small, and may have to wait until others have gone. What a kubelet has to tell of them takes its time on a
+// machine with much to do.
 const (
 	podCPU      = policies.Core / 10
 	podPatience = 5 * time.Minute
@@ -80,7 +81,7 @@ func onCluster(r *Rig, cfg *executor.Config, opts Options) (err error) {
 	c.driver, err = kubernetes.New(kubernetes.Options{
 		Namespace: c.namespace, RunnerImage: runner, NeverPull: true, Instance: opts.Instance, Log: opts.Log, Traffic: opts.Traffic,
 		Accept:   []string{kubernetes.ControlSeccomp, kubernetes.ControlNetwork, kubernetes.ControlPaths, kubernetes.ControlMounts},
-		Timeouts: kubernetes.Timeouts{Schedule: podPatience, Ready: podPatience},
+		Timeouts: kubernetes.Timeouts{Request: time.Minute, Schedule: podPatience, Ready: podPatience, Attach: time.Minute, Settle: time.Minute},
 	})
 	if err != nil {
 		return err

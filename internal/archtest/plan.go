@@ -211,6 +211,7 @@ func programs() []string {
 		"integration/kubernetes/faults",
 		"integration/load",
 		"integration/rig",
+		"integration/scale",
 		"integration/skills/sdk",
 		"integration/skills/word-count",
 		"integration/tally",

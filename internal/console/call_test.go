@@ -98,7 +98,7 @@ func ends() *desk {
 		d.say(flood.ID, a2e.KindLog, time.Duration(i)*time.Millisecond, map[string]any{"level": "info", "message": fmt.Sprintf("line %d", i)})
 	}
 	ok := d.add("ok", "report", 1500*time.Millisecond, nil, map[string]any{"rows": 12, "title": "A & B <c>"}, &control.Usage{MemoryPeakBytes: 250 << 20, CPUMS: 900, PIDsPeak: 10, ThrottledMS: 600})
-	ok.Notes = map[string]any{"oom_child": true}
+	ok.Notes, ok.Unenforced = map[string]any{"oom_child": true}, []string{"seccomp", "network"}
 	d.answers["ok"].Data.Summary = "12 rows were written"
 	d.say("ok", a2e.KindProgress, time.Second, map[string]any{"pct": 50, "message": "Half way"})
 	d.file("ok", "report.txt", "text/plain", "one\ntwo\n")
@@ -145,7 +145,7 @@ func TestAPersonCanTellWhatToChange(t *testing.T) {
 		"egress":  {"The skill was refused a host on the network.", "exit code 1", "It was rates.example.net:443", `network: allow: ["rates.example.net:443"]`, `policy: network: allow: ["rates.example.net:443"]`, "line 8, in <module>", "Refused by hotcell 1 request"},
 		"schema":  {"do not fit what the skill takes", "the skill did not run", "/age: expected a number", `"path": "data.csv"`, "No cell was made"},
 		"flood":   {"printed more text or sent more events than it may", "1 MiB (limits.output: set by the operator in hotcell.yaml; 32 MiB was asked for and cut", "raise policy.limits.output", "policy: limits: output: 2Mi", "350 events in all; 300 before these, 0 after"},
-		"ok":      {"12 rows were written", "Worth knowing", "cell reached its memory limit", "wanted more processor than its limit", "A & B <c>", "report.txt"},
+		"ok":      {"12 rows were written", "Worth knowing", "cell reached its memory limit", "wanted more processor than its limit", "A & B <c>", "report.txt", "Not enforced in it seccomp network accepted by the operator"},
 	} {
 		w := b.get("/console/calls/" + id)
 		text := wordsOf(t, w.Body.String())

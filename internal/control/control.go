@@ -63,6 +63,9 @@ type Call struct {
 	Usage *Usage `json:"usage,omitempty"`
 	// Confidence says where the facts about the cell's end come from: kernel, engine, runner, none. "" without a cell.
 	Confidence string `json:"confidence,omitempty"`
+	// Unenforced are the words of the controls that the cell was without, which the operator had accepted
+	// (sandbox.accept_unenforced).
+	Unenforced []string `json:"unenforced,omitempty"`
 	// Notes are facts beside a result that stands: oom_child, exit_code, signal, engine_lost.
 	Notes map[string]any `json:"notes,omitempty"`
 	// Phases are the parts of its life, as far as it has come; nil where nobody noted them.

@@ -22,7 +22,7 @@ func controlled() []control {
 		{"user and privileges", []string{"cell-user"}, false},
 		{"system calls", []string{"seccomp", "cell-seccomp", "cell-calls"}, false},
 		{"read-only files", []string{"cell-files"}, false},
-		{"no network", []string{"cell-network"}, false},
+		{"no network", []string{"cell-network", "network-policy"}, false},
 	}
 }
 
@@ -32,11 +32,13 @@ func (e *exam) controls() {
 	if e.noEngine(id) {
 		return
 	}
-	var held, broken, unseen []string
+	var held, broken, unseen, partly []string
 	for _, c := range controlled() {
 		switch worst := e.worst(c.checks); {
 		case worst == Fail:
 			broken = append(broken, c.what)
+		case worst == Warn:
+			partly = append(partly, c.what)
 		case worst == Skip, c.host && e.underGVisor():
 			unseen = append(unseen, c.what)
 		default:
@@ -47,7 +49,7 @@ func (e *exam) controls() {
 	for _, part := range []struct {
 		text string
 		list []string
-	}{{"enforced", held}, {"NOT enforced", broken}, {"claimed by " + e.maker() + ", not seen in a cell", unseen}} {
+	}{{"enforced", held}, {"NOT enforced", broken}, {"not wholly enforced", partly}, {"claimed by " + e.maker() + ", not seen in a cell", unseen}} {
 		if len(part.list) > 0 {
 			found = append(found, part.text+": "+strings.Join(part.list, ", "))
 		}
@@ -58,15 +60,18 @@ func (e *exam) controls() {
 		level, hint = Fail, "see the checks that failed"
 	case e.facts.Cell.Probe == nil:
 		level, hint = Warn, "see why no cell ran"
+	case len(partly) > 0:
+		level, hint = Warn, "see the checks that are worth a look"
 	}
 	e.add(id, level, strings.Join(found, "; "), hint)
 }
 
-// worst returns the worst level of some checks: failed, then skipped.
+// worst returns the worst level of some checks: failed, skipped, worth a look.
 func (e *exam) worst(ids []string) Level {
+	rank := []Level{OK, Warn, Skip, Fail}
 	worst := OK
 	for _, c := range e.checks {
-		if slices.Contains(ids, c.ID) && (c.Level == Fail || c.Level == Skip && worst == OK) {
+		if slices.Contains(ids, c.ID) && slices.Index(rank, c.Level) > slices.Index(rank, worst) {
 			worst = c.Level
 		}
 	}

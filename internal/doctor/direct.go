@@ -29,6 +29,9 @@ func (e *exam) direct() bool { return e.facts.Settings.Driver == DriverOCI }
 
 // maker is who limits and shuts off cells.
 func (e *exam) maker() string {
+	if e.onCluster() {
+		return "the cluster"
+	}
 	if e.direct() {
 		return "this host"
 	}

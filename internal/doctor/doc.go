@@ -4,7 +4,10 @@
 // folder, and one cell that looks at itself. Each question is bounded in time, and what is not answered is kept as such.
 // [Examine] judges the [Facts] alone; it is pure, so each kind of host is a row of a table with a golden file.
 //
-// What engines, cells and files say is hostile: it gets into a [Check] only as clean text of bounded length. A control
+// Where cells are pods, [GatherCluster] asks in its place: the cluster, and three cells, of which one looks at itself and two try
+// what they reach.
+//
+// What engines, clusters, cells and files say is hostile: it gets into a [Check] only as clean text of bounded length. A control
 // counts as enforced when the cell showed it, or where a cell can't show it when the engine claims it; what could not be
 // looked at is never called good.
 //

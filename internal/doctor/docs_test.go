@@ -33,3 +33,18 @@ func TestEveryCheckIsDocumented(t *testing.T) {
 		}
 	}
 }
+
+// So has each check of a cluster.
+func TestEveryCheckOfAClusterIsDocumented(t *testing.T) {
+	b, err := os.ReadFile("../../docs/doctor.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := onGoodCluster()
+	f.Cluster.Network.Left = "it hangs"
+	for _, c := range Examine(f).Checks {
+		if !strings.Contains(string(b), "| `"+c.ID+"`") && !strings.Contains(string(b), "`"+c.ID+"`,") && !strings.Contains(string(b), ", `"+c.ID+"`") {
+			t.Errorf("docs/doctor.md: no row for the check %s", c.ID)
+		}
+	}
+}

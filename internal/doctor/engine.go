@@ -151,6 +151,9 @@ func isGVisor(name, program string) bool {
 // underGVisor reports whether cells run under gVisor, where a kernel of its own says what they are.
 func (e *exam) underGVisor() bool {
 	name := e.facts.Settings.Runtime
+	if c := e.facts.Cluster.Facts; e.onCluster() {
+		return c != nil && name != "" && isGVisor(name, c.Classes[name])
+	}
 	if e.facts.Engine == nil {
 		return false
 	}

@@ -13,6 +13,9 @@ func Examine(f Facts) Report {
 
 // looks are the checks, in their order.
 func (e *exam) looks() []func() {
+	if e.onCluster() {
+		return e.clusterLooks()
+	}
 	if e.direct() {
 		return []func(){
 			e.oci, e.platform, e.runtimes, e.runc, e.kernel,
@@ -37,6 +40,9 @@ func (e *exam) looks() []func() {
 
 // noEngine skips a check that needs the engine's word where there is none.
 func (e *exam) noEngine(id string) bool {
+	if e.onCluster() {
+		return e.noCluster(id)
+	}
 	if e.facts.Engine != nil {
 		return false
 	}

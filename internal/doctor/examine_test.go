@@ -285,26 +285,7 @@ func TestEveryReportIsWhole(t *testing.T) {
 		f := reference()
 		change(&f)
 		r := Examine(f)
-		failed := false
-		for _, c := range r.Checks {
-			failed = failed || c.Level == Fail
-			switch {
-			case c.Found == "":
-				t.Errorf("%s: %s says nothing", name, c.ID)
-			case (c.Level == Fail || c.Level == Warn) && c.Hint == "":
-				t.Errorf("%s: %s does not say what to do: %s", name, c.ID, c.Found)
-			case !slices.Contains([]Level{OK, Warn, Fail, Skip}, c.Level):
-				t.Errorf("%s: %s has the level %q", name, c.ID, c.Level)
-			}
-			for _, text := range []string{c.Found, c.Hint} {
-				if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x202e }) || len(text) > maxFound+4 {
-					t.Errorf("%s: %s is not fit for a terminal: %q", name, c.ID, text)
-				}
-			}
-		}
-		if r.OK == failed {
-			t.Errorf("%s: ok is %v", name, r.OK)
-		}
+		wholeReport(t, name, r)
 		got, want := ids(r), want
 		if f.Settings.Driver == DriverOCI {
 			want = without
@@ -312,6 +293,31 @@ func TestEveryReportIsWhole(t *testing.T) {
 		if name != "no-engine" && name != "bad-place" && !slices.Equal(got, want) { // the first has no details, the second knows no owners
 			t.Errorf("%s: checks %q, want %q", name, got, want)
 		}
+	}
+}
+
+// wholeReport expects that each check says something fit for a terminal, and what to do where it isn't good.
+func wholeReport(t *testing.T, name string, r Report) {
+	t.Helper()
+	failed := false
+	for _, c := range r.Checks {
+		failed = failed || c.Level == Fail
+		switch {
+		case c.Found == "":
+			t.Errorf("%s: %s says nothing", name, c.ID)
+		case (c.Level == Fail || c.Level == Warn) && c.Hint == "":
+			t.Errorf("%s: %s does not say what to do: %s", name, c.ID, c.Found)
+		case !slices.Contains([]Level{OK, Warn, Fail, Skip}, c.Level):
+			t.Errorf("%s: %s has the level %q", name, c.ID, c.Level)
+		}
+		for _, text := range []string{c.Found, c.Hint} {
+			if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x202e }) || len(text) > maxFound+4 {
+				t.Errorf("%s: %s is not fit for a terminal: %q", name, c.ID, text)
+			}
+		}
+	}
+	if r.OK == failed {
+		t.Errorf("%s: ok is %v", name, r.OK)
 	}
 }
 

@@ -21,11 +21,12 @@ type Facts struct {
 	Direct   Direct // what there is to do without an engine
 	NoGroups string // why there are no cgroups of hotcell's own around cells, from which the kernel's evidence comes
 	Left     Left
+	Cluster  Cluster // where cells are pods
 }
 
 // Settings are what the configuration says and this program has.
 type Settings struct {
-	Driver          string            // DriverOCI where cells are made without an engine; Engine is this host then
+	Driver          string            // DriverOCI where cells are made without an engine: Engine is this host then; or DriverKubernetes
 	Runtime         string            // sandbox.runtime
 	MaxCells        int               // sandbox.max_cells
 	MaxMemory       int64             // sandbox.max_memory
@@ -95,7 +96,8 @@ type Cell struct {
 	Took    time.Duration
 	Probe   *wall.Probe
 	Want    Limits
-	Source  string // where the facts about its end came from: one of sandbox's words for confidence
+	Lacks   []string // the controls that it is without, as its record says
+	Source  string   // where the facts about its end came from: one of sandbox's words for confidence
 }
 
 // Limits are those that the cell was started with.

@@ -48,7 +48,8 @@ func (e *exam) leftovers() {
 	}
 	for _, k := range kinds {
 		switch {
-		case e.noEngine(k.id):
+		case e.onCluster() && k.kind != "cell": // a cluster has none
+		case e.noNamespaceOf(k.id):
 		case e.facts.Left.Failed != "":
 			e.skip(k.id, "%s", e.facts.Left.Failed)
 		default:
@@ -56,12 +57,20 @@ func (e *exam) leftovers() {
 		}
 	}
 	switch {
-	case e.noEngine("left-volumes"):
+	case e.noNamespaceOf("left-volumes"):
 	case e.facts.Left.Failed != "":
 		e.skip("left-volumes", "%s", e.facts.Left.Failed)
 	default:
 		e.volumes()
 	}
+}
+
+// noNamespaceOf skips a check of what is left where nobody can be asked for it.
+func (e *exam) noNamespaceOf(id string) bool {
+	if e.onCluster() {
+		return e.noNamespace(id)
+	}
+	return e.noEngine(id)
 }
 
 func (e *exam) leftOf(id string, things []sandbox.Listed, kind, what string) {

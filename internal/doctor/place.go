@@ -116,6 +116,8 @@ func (e *exam) images() {
 	}
 	hint := "the first call fetches them, or 'docker pull' now"
 	switch {
+	case e.onCluster():
+		hint = "the first call asks their registry; or bring them over: 'docker save IMAGE | hotcell images import -', and to each node"
 	case e.direct():
 		hint = "bring them over: 'docker save IMAGE | hotcell images import -'"
 	case own:

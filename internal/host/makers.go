@@ -117,11 +117,15 @@ func WithoutEngine(cfg *config.Config, id string, log *slog.Logger, watch engine
 	if err != nil {
 		return Maker{}, err
 	}
+	dir, err := filepath.Abs(filepath.Join(cfg.DataDir, "oci"))
+	if err != nil {
+		return Maker{}, errors.Join(err, kept.Close())
+	}
 	driver, err := oci.New(oci.Options{
-		Instance: id, DataDir: filepath.Join(cfg.DataDir, "oci"), RunDir: ociRunDir, Rootfs: store.Rootfs, Log: log, Watch: watch,
+		Instance: id, DataDir: dir, RunDir: ociRunDir, Rootfs: store.Rootfs, Log: log, Watch: watch,
 	})
 	if err != nil {
-		return Maker{}, err
+		return Maker{}, errors.Join(err, kept.Close())
 	}
 	return Maker{driver, kept, kept.Close}, nil
 }
@@ -132,6 +136,15 @@ func onCluster(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
 	if err != nil {
 		return Maker{}, err
 	}
+	driver, err := kubernetes.New(ClusterOptions(cfg, id, log))
+	if err != nil {
+		return Maker{}, errors.Join(&ConfigError{err}, kept.Close())
+	}
+	return Maker{driver, kept, kept.Close}, nil
+}
+
+// ClusterOptions are those of the driver kubernetes.
+func ClusterOptions(cfg *config.Config, id string, log *slog.Logger) kubernetes.Options {
 	var empty []string
 	for _, arch := range Architectures() {
 		empty = append(empty, images.BuiltinID(arch))
@@ -141,14 +154,10 @@ func onCluster(cfg *config.Config, id string, log *slog.Logger) (Maker, error) {
 	for name, t := range k.Tenants {
 		tenants[name] = t.Namespace
 	}
-	driver, err := kubernetes.New(kubernetes.Options{
+	return kubernetes.Options{
 		Kubeconfig: k.Kubeconfig, Context: k.Context, Namespace: k.Namespace, Tenants: tenants, RunnerImage: k.RunnerImage, Empty: empty, NeverPull: cfg.Policy.Images.Pull == images.PullNever,
 		Enforced: k.NetworkPolicy == config.NetworkPolicyEnforced, Accept: cfg.Sandbox.AcceptUnenforced, Instance: id, Log: log,
-	})
-	if err != nil {
-		return Maker{}, errors.Join(&ConfigError{err}, kept.Close())
 	}
-	return Maker{driver, kept, kept.Close}, nil
 }
 
 // Imported are the images of the data folder. None is pulled.

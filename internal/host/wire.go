@@ -178,6 +178,9 @@ func tenants(cfg *config.Config) func(a2e.Caller) (string, error) {
 	return func(who a2e.Caller) (string, error) { return cfg.Kubernetes.TenantOf(who.Principal, who.Groups) }
 }
 
+// podsAtOnce is how many pods are started ahead at a time: each takes a second or two, and its node's work.
+const podsAtOnce = 16
+
 // pooled puts the pool of waiting cells in front of a driver, where there is to be one. What it returns beside takes the
 // supervisor, which knows how much room the calls in flight leave.
 func pooled(driver sandbox.Driver, cfg *config.Config, watch warm.Observer, log *slog.Logger) (sandbox.Driver, *atomic.Pointer[executor.Supervisor]) {
@@ -185,8 +188,12 @@ func pooled(driver sandbox.Driver, cfg *config.Config, watch warm.Observer, log 
 	if cfg.Pool.Max == 0 {
 		return driver, &host
 	}
+	elsewhere := 0
+	if driver.Name() == "kubernetes" {
+		elsewhere = podsAtOnce
+	}
 	return warm.New(driver, warm.Options{
-		Max: cfg.Pool.Max, Idle: time.Duration(cfg.Pool.Idle), MaxAge: time.Duration(cfg.Pool.MaxAge), Watch: watch, Log: log,
+		Elsewhere: elsewhere, Max: cfg.Pool.Max, Idle: time.Duration(cfg.Pool.Idle), MaxAge: time.Duration(cfg.Pool.MaxAge), Watch: watch, Log: log,
 		Room: func(memory int64) bool {
 			s := host.Load()
 			return s == nil || s.Room(memory)

@@ -15,6 +15,12 @@ import (
 
 const maxProbeMounts = 200
 
+// rlimitNproc is the kernel's number, which package syscall does not have.
+const rlimitNproc = 6
+
+// mayWrite is what access(2) is asked for.
+const mayWrite = 2
+
 // Probe writes what this process sees and may do, and returns the program's exit code.
 func Probe(w io.Writer) int {
 	p := look("")
@@ -28,10 +34,13 @@ func Probe(w io.Writer) int {
 // look reads what the kernel tells the process about itself. root is put in front of the kernel's files.
 func look(root string) wall.Probe {
 	at := func(name string) string { return filepath.Join(root, name) }
-	p := wall.Probe{UID: os.Getuid(), GID: os.Getgid(), Core: rlimit(syscall.RLIMIT_CORE), Files: rlimit(syscall.RLIMIT_NOFILE)}
+	p := wall.Probe{UID: os.Getuid(), GID: os.Getgid(), Core: rlimit(syscall.RLIMIT_CORE), Files: rlimit(syscall.RLIMIT_NOFILE), UserPIDs: rlimit(rlimitNproc)}
 	p.Groups, _ = os.Getgroups()
 	p.Status = statusLines(text(at("/proc/self/status")))
 	p.Mounts = mountTable(text(at("/proc/self/mountinfo")))
+	for i, m := range p.Mounts {
+		p.Mounts[i].Denied = !m.ReadOnly && syscall.Access(at(m.At), mayWrite) == syscall.EACCES
+	}
 	p.Interfaces = interfaces(text(at("/proc/self/net/dev")))
 	p.Processes = countProcesses(at("/proc"))
 	p.Label = strings.TrimRight(text(at("/proc/self/attr/current")), "\x00\n ")

@@ -39,7 +39,7 @@ func TestLook(t *testing.T) {
 	})
 	p := look(root)
 	want := wall.Probe{
-		UID: p.UID, GID: p.GID, Groups: p.Groups, Core: p.Core, Files: p.Files, // this process's
+		UID: p.UID, GID: p.GID, Groups: p.Groups, Core: p.Core, Files: p.Files, UserPIDs: p.UserPIDs, // this process's
 		Status:     map[string]string{"Uid": "65601 65601 65601 65601", "CapEff": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2"},
 		Mounts:     []wall.ProbeMount{{At: "/", Kind: "overlay", ReadOnly: true}, {At: "/w", Kind: "tmpfs"}, {At: "/s", Kind: "ext4", ReadOnly: true}},
 		Interfaces: []string{"lo", "eth0"}, Processes: 2, Label: "docker-default (enforce)",

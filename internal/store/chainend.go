@@ -23,6 +23,7 @@ type ended struct {
 	Cell       string         `json:"cell,omitempty"`
 	Instance   string         `json:"instance"`
 	Confidence string         `json:"confidence,omitempty"`
+	Unenforced []string       `json:"unenforced,omitempty"` // controls that its cell was without
 	Usage      *control.Usage `json:"usage,omitempty"`
 	Events     int            `json:"events"`
 	Accepted   time.Time      `json:"accepted"`
@@ -50,7 +51,7 @@ func (s *Store) enterEnd(tx *sql.Tx, r control.Record) error {
 	}
 	data := ended{
 		Request: audit.Text(r.ReqID), State: r.State, Code: cmp.Or(r.Code, "ok"), Reason: audit.Text(r.Reason), Account: account,
-		Hosted: r.Hosted, Cell: r.Cell, Instance: r.Instance, Confidence: r.Confidence, Usage: r.Usage, Events: r.Events,
+		Hosted: r.Hosted, Cell: r.Cell, Instance: r.Instance, Confidence: r.Confidence, Unenforced: r.Unenforced, Usage: r.Usage, Events: r.Events,
 		Accepted: r.Accepted.UTC(), Started: utc(r.Started), Ended: r.Ended.UTC(),
 	}
 	if nth > 0 {

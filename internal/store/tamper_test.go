@@ -418,7 +418,7 @@ func TestWhatTheAuditSays(t *testing.T) {
 	s.Write(audit.Entry{Call: "01A", Kind: "tool.call", Data: map[string]any{"tool": "time"}})
 	flush(t, s)
 	r = answered(r, "private words")
-	r.Confidence, r.Usage = "kernel", &control.Usage{MemoryPeakBytes: 9}
+	r.Confidence, r.Unenforced, r.Usage = "kernel", []string{"seccomp", "network"}, &control.Usage{MemoryPeakBytes: 9}
 	end(t, s, r)
 	end(t, s, answered(r, "again")) // changes nothing
 	tok, secret, err := auth.Issue(auth.Token{Principal: "alice", Scopes: []auth.Scope{auth.Calls}}, start)
@@ -444,12 +444,12 @@ func TestWhatTheAuditSays(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	for _, want := range []string{`"code":"ok"`, `"version":"1.2.0"`, `"bundle":"abc"`, `"image":"sha256:7"`, `"policy":"p"`, `"driver":"docker"`, `"groups":["team=admin"]`,
-		`"correlation":"c-1"`, `"confidence":"kernel"`, `"memory_peak_bytes":9`, `"used":{"rows":1,`} {
+		`"correlation":"c-1"`, `"confidence":"kernel"`, `"unenforced":["seccomp","network"]`, `"memory_peak_bytes":9`, `"used":{"rows":1,`} {
 		if !strings.Contains(string(all[0].Data), want) {
 			t.Errorf("%s lacks %s", all[0].Data, want)
 		}
 	}
-	if got := find(t, s, "01A"); got.Account == nil || got.Account.Version != "1.2.0" {
-		t.Errorf("the journal has %+v", got.Account)
+	if got := find(t, s, "01A"); got.Account == nil || got.Account.Version != "1.2.0" || len(got.Unenforced) != 2 {
+		t.Errorf("the journal has %+v, %q", got.Account, got.Unenforced)
 	}
 }

@@ -22,8 +22,9 @@ type Probe struct {
 	CPU        int64             `json:"cpu"` // thousandths of a core
 	Core       int64             `json:"core"`
 	Files      int64             `json:"files"`
-	Label      string            `json:"label"` // AppArmor's or SELinux's
-	Tries      map[string]string `json:"tries"` // what was tried → why it failed, "" where it worked
+	UserPIDs   int64             `json:"user_pids"` // processes of its user, by its resource limit
+	Label      string            `json:"label"`     // AppArmor's or SELinux's
+	Tries      map[string]string `json:"tries"`     // what was tried → why it failed, "" where it worked
 }
 
 // ProbeMount is one mount.
@@ -31,6 +32,7 @@ type ProbeMount struct {
 	At       string `json:"at"`
 	Kind     string `json:"kind"` // "overlay", "tmpfs"
 	ReadOnly bool   `json:"ro"`
+	Denied   bool   `json:"denied,omitempty"` // it is not read-only, and its permissions keep this user from writing all the same
 }
 
 // What a probe tries, keys of [Probe.Tries]. None may work in a cell.

@@ -18,7 +18,8 @@ const factsFor = 30 * time.Second
 
 // facts are what the driver knows about its cluster.
 type facts struct {
-	caps sandbox.Capabilities
+	caps   sandbox.Capabilities
+	listed bool // caps.Runtimes are all that there are
 }
 
 // Capabilities asks the cluster what it is. Its processors and memory are those of the nodes that take cells. The answer may
@@ -82,7 +83,8 @@ func (d *Driver) learn(ctx context.Context, maxAge time.Duration) (*facts, error
 			} `json:"metadata"`
 		} `json:"items"`
 	}
-	if err := d.api.get(ctx, "/apis/node.k8s.io/v1/runtimeclasses", nil, &classes); err == nil { // only names for messages
+	if err := d.api.get(ctx, runtimeClasses, nil, &classes); err == nil { // or nobody knows, and the cluster decides
+		f.listed = true
 		for _, c := range classes.Items {
 			f.caps.Runtimes = append(f.caps.Runtimes, c.Metadata.Name)
 		}
@@ -101,7 +103,7 @@ func capabilities(version string, nodes []corev1.Node) sandbox.Capabilities {
 			byArch[arch] = append(byArch[arch], n)
 		}
 	}
-	caps := sandbox.Capabilities{Engine: "kubernetes " + strings.TrimPrefix(version, "v"), OS: "linux"}
+	caps := sandbox.Capabilities{Engine: "kubernetes " + strings.TrimPrefix(version, "v"), OS: "linux", OwnUsers: true}
 	for arch, of := range byArch {
 		if len(of) > len(byArch[caps.Arch]) || len(of) == len(byArch[caps.Arch]) && arch == runtime.GOARCH {
 			caps.Arch = arch

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,7 @@ type cell struct {
 	uid   string
 	seen  *sight
 	hello seal.Hello
+	lacks string // the words of the controls that it is without, with commas
 
 	stdout, stderr *outflow.Buffer
 
@@ -52,11 +54,14 @@ type cell struct {
 	work   sync.WaitGroup
 }
 
-var _ sandbox.Sandbox = (*cell)(nil)
+var (
+	_ sandbox.Sandbox = (*cell)(nil)
+	_ sandbox.Lenient = (*cell)(nil)
+)
 
 func newCell(d *Driver, pod *corev1.Pod, s *sight, hello seal.Hello) *cell {
 	return &cell{
-		d: d, name: pod.Name, uid: string(pod.UID), seen: s, hello: hello, stdout: outflow.New(), stderr: outflow.New(),
+		d: d, name: pod.Name, uid: string(pod.UID), seen: s, hello: hello, lacks: pod.Annotations[annotationUnenforced], stdout: outflow.New(), stderr: outflow.New(),
 		up: make(chan struct{}, 1), begun: make(chan error, 1), ended: make(chan seal.End, 1), cut: make(chan struct{}),
 		exited: make(chan struct{}), cancel: func() {},
 	}
@@ -67,6 +72,14 @@ func (c *cell) ID() string { return c.d.idOf(c.name, c.uid) }
 
 // settlesLater is for what is done beside waiting for the cluster's word.
 const settlesLater = 2 * time.Second
+
+// Unenforced implements [sandbox.Lenient].
+func (c *cell) Unenforced() []string {
+	if c.lacks == "" {
+		return nil
+	}
+	return strings.Split(c.lacks, ",")
+}
 
 // Stdio returns the streams. Stdout and Stderr are io.Closers too: closing one drops the rest of it, so that the other goes
 // on. Stdin can be written as soon as Start has returned.

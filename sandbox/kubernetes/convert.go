@@ -27,7 +27,7 @@ type settings struct {
 	never    bool     // nodes pull nothing
 	arch     string
 	uid      int64 // of the cell
-	disk     int64 // that a pod may take of its node's; 0: diskLimit
+	disk     int64 // that a pod may take of its node's; 0: sandbox.PodDisk
 	enforced bool
 	accept   map[string]bool
 }
@@ -135,12 +135,9 @@ func (c *conversion) memory() error {
 		return err
 	}
 	c.bound(corev1.ResourceMemory, *resource.NewQuantity(limit, resource.BinarySI))
-	c.bound(corev1.ResourceEphemeralStorage, *resource.NewQuantity(cmp.Or(c.disk, diskLimit), resource.BinarySI))
+	c.bound(corev1.ResourceEphemeralStorage, *resource.NewQuantity(cmp.Or(c.disk, sandbox.PodDisk), resource.BinarySI))
 	return nil
 }
-
-// diskLimit is how much of its node's disk a pod may take: its trees, and what the kubelet keeps of its sealed output.
-const diskLimit = 512 << 20
 
 func (c *conversion) bound(name corev1.ResourceName, q resource.Quantity) {
 	for _, k := range []*corev1.Container{&c.cell, &c.init} {

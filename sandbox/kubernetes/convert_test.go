@@ -36,7 +36,7 @@ func goldenSpec() *sandbox.Spec {
 }
 
 func accepting() settings {
-	s := settings{image: "hotcell/runner:1", arch: "amd64", uid: firstUID, accept: map[string]bool{}}
+	s := settings{image: "hotcell/runner:1", arch: "amd64", uid: FirstUID, accept: map[string]bool{}}
 	for _, word := range Controls() {
 		s.accept[word] = true
 	}

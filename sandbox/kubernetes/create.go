@@ -34,6 +34,9 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, sandbox.Unmade(err)
 	}
+	if err := d.classKnown(ctx, spec.Runtime, f); err != nil {
+		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
+	}
 	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), disk: d.disk, enforced: d.enforced, accept: d.accept})
 	if err != nil {
 		return nil, err
@@ -67,15 +70,16 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 // The user ids of cells: so many that no two cells of a node have one, whichever supervisor made them. What they read belongs to
 // ownerUID, as whom nothing of theirs runs.
 const (
-	ownerUID = firstUID - 1
-	firstUID = 1 << 30
+	ownerUID = FirstUID - 1
+	FirstUID = 1 << 30
+	LastUID  = FirstUID + countUID - 1
 	countUID = 1 << 30
 )
 
 func newUID() int64 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return firstUID + int64(binary.BigEndian.Uint32(b[:])%countUID)
+	return FirstUID + int64(binary.BigEndian.Uint32(b[:])%countUID)
 }
 
 // annotationUnenforced says of a pod which controls it lacks, which the operator has accepted.
@@ -114,6 +118,11 @@ func (d *Driver) makePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, err
 	}
 	said := d.explain(ctx, "create pod "+pod.Name, err)
 	if refused(err) {
+		if class := pod.Spec.RuntimeClassName; class != nil {
+			if err := classRefused(*class, err); errors.Is(err, sandbox.ErrUnsupported) {
+				said = err
+			}
+		}
 		return nil, sandbox.Unmade(said)
 	}
 	name, nonce := pod.Name, pod.Annotations[annotationNonce]

@@ -46,7 +46,7 @@ type Options struct {
 	Traffic int64
 
 	tune func(*rest.Config) // for tests; nil: nothing
-	disk int64              // for tests: how much of its node's disk a cell may take; 0: diskLimit
+	disk int64              // for tests: how much of its node's disk a cell may take; 0: sandbox.PodDisk
 }
 
 // defaultTraffic is the bound of [Options.Traffic] where nothing else is said.

@@ -365,7 +365,7 @@ func TestNoNamespace(t *testing.T) {
 
 func TestRefusesWhatIsNotAccepted(t *testing.T) {
 	r := &real{namespace: "none", runner: "runner", image: sandbox.Image{ID: "sha256:1", Ref: "x"}}
-	_, err := convert(r.spec("sleep"), settings{image: "runner", uid: firstUID})
+	_, err := convert(r.spec("sleep"), settings{image: "runner", uid: FirstUID})
 	if !errors.Is(err, sandbox.ErrUnsupported) || !strings.Contains(err.Error(), "sandbox.accept_unenforced: [seccomp, mounts, network]") {
 		t.Errorf("convert: %v", err)
 	}

@@ -144,6 +144,7 @@ func TestCluster(t *testing.T) {
 		{"DeletedAtBirth", r.deletedAtBirth},
 		{"Evicted", r.evicted},
 		{"TooMuchDisk", r.tooMuchDisk},
+		{"ServerAway", r.serverAway},
 		{"OwnerGone", r.ownerGone},
 		{"Owners", r.owners},
 		{"TreesInUse", r.treesInUse},

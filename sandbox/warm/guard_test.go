@@ -110,3 +110,31 @@ func TestAWaitingCellThatTalks(t *testing.T) {
 		}
 	})
 }
+
+func (c *meteredCell) Unenforced() []string { return []string{"network"} }
+
+// What a cell is without is told of it, whether it waited or was made for its call.
+func TestWhatIsNotEnforcedIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, answer, Options{Idle: time.Hour, MaxAge: time.Hour})
+		b.warm = New(&metered{b.fake, func(time.Duration) sandbox.Evidence { return sandbox.Evidence{} }}, b.warm.pool.opts)
+		defer b.close()
+		spec := b.spec("s", "b", "p")
+		b.call(spec)
+		time.Sleep(time.Second)
+		b.waiting()
+		leased, _ := b.warm.Lease(spec.Key)
+		made, err := b.warm.Create(t.Context(), b.spec("other", "b", "p"))
+		if err != nil || leased == nil {
+			t.Fatalf("%v, leased %v", err, leased)
+		}
+		for _, box := range []sandbox.Sandbox{made, leased} {
+			if got := sandbox.Unenforced(box); len(got) != 1 || got[0] != "network" {
+				t.Errorf("%T: %q", box, got)
+			}
+			if err := box.Destroy(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

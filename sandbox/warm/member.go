@@ -129,3 +129,6 @@ func (m *member) Destroy(ctx context.Context) error {
 
 // Evidence implements [sandbox.Witness] as far as the inner cell does.
 func (m *member) Evidence() sandbox.Evidence { return evidence(m.Sandbox) }
+
+// Unenforced implements [sandbox.Lenient] as far as the inner cell does.
+func (m *member) Unenforced() []string { return sandbox.Unenforced(m.Sandbox) }
