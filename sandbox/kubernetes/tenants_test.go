@@ -279,6 +279,10 @@ func (ts *tenants) unfit(t *testing.T) {
 				t.Errorf("%s: %v, expected %q in it", how, err, what)
 			}
 		}
+		f, err := d.InspectCluster(bounded(t))
+		if err != nil || len(f.Tenants) != 3 || f.Tenants[0].Fault+f.Tenants[1].Fault != "" || f.Tenants[2].Tenant != "beta" || !strings.HasSuffix(f.Tenants[2].Fault, "as it has to be") || !strings.Contains(f.Tenants[2].Fault, what) {
+			t.Errorf("what is said of the tenants: %+v, %v", f.Tenants, err)
+		}
 		if out := ts.output(t, d, ts.spec("acme", "print", "hello")); out != "hello\n" {
 			t.Errorf("acme, meanwhile: %q", out)
 		}
