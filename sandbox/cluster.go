@@ -42,6 +42,8 @@ type ClusterFacts struct {
 	PodSecurity PodSecurity
 	Quota       ClusterQuota
 
+	Tenants []ClusterTenant // where tenants are kept apart
+
 	Classes       map[string]string // runtime class → handler
 	ClassesFailed string
 
@@ -55,6 +57,12 @@ type ClusterNode struct {
 	Name, Arch, Kernel, Runtime, System string // Runtime: "containerd://1.7.24"
 	Ready                               bool
 	Closed                              bool // cordoned, or tainted so that no cell gets there
+}
+
+// ClusterTenant is a namespace of cells among those of several tenants.
+type ClusterTenant struct {
+	Tenant, Namespace string // no tenant: all others
+	Fault             string // why no cells are made there; "": they are
 }
 
 // ClusterRight is something that an account may do or not.

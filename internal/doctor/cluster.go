@@ -20,7 +20,7 @@ func (e *exam) onCluster() bool { return e.facts.Settings.Driver == DriverKubern
 // clusterLooks are the checks of a cluster, in their order.
 func (e *exam) clusterLooks() []func() {
 	return []func(){
-		e.cluster, e.nodes, e.namespace, e.podSecurity, e.rights, e.leastRights, e.quota, e.runnerImage, e.classes, e.networkPolicy,
+		e.cluster, e.nodes, e.namespace, e.podSecurity, e.rights, e.leastRights, e.quota, e.tenants, e.runnerImage, e.classes, e.networkPolicy,
 		e.dataFolder, e.socket, e.images, e.pins, e.credentials,
 		e.cell, e.unenforced, e.controls,
 		e.leftovers, e.owners,
@@ -251,6 +251,26 @@ func (e *exam) quota() {
 	default:
 		e.ok(id, "%s", found)
 	}
+}
+
+// tenants: does each have a namespace that keeps its cells within bounds? There is nothing to say where there are none.
+func (e *exam) tenants() {
+	const id = "tenants"
+	f := e.facts.Cluster.Facts
+	if f == nil || len(f.Tenants) == 0 {
+		return
+	}
+	var faults, fine []string
+	for _, t := range f.Tenants {
+		switch {
+		case t.Fault != "":
+			faults = append(faults, clean(t.Fault, maxFound))
+		case t.Tenant != "":
+			fine = append(fine, word(t.Tenant)+" in "+word(t.Namespace))
+		}
+	}
+	e.either(id, len(faults) == 0, "each in a namespace with bounds: "+few(fine), strings.Join(faults, "; "), Fail,
+		"hotcell serve does not start, and these tenants' calls fail: 'kubectl apply -k deploy/kubernetes/tenant' makes a namespace as it has to be")
 }
 
 // quotaRoom is for how many cells there is room, -1 where nothing bounds them; what bounds them most; and all that does, of requests

@@ -34,6 +34,10 @@ func clusters() map[string]func(*Facts) {
 		"cluster-unknown":  unknownCluster,
 		"cluster-hostile":  hostileCluster,
 		"cluster-unsealed": unsealedCluster,
+		"cluster-tenants":  func(f *Facts) { f.Cluster.Facts.Tenants = tenantsOf("") },
+		"cluster-untenanted": func(f *Facts) {
+			f.Cluster.Facts.Tenants = tenantsOf("namespace hotcell-beta (kubernetes.tenants.beta.namespace): no ResourceQuota bounds memory there")
+		},
 	}
 }
 
@@ -74,6 +78,13 @@ func onGoodCluster() Facts {
 	p.Interfaces, p.PIDs, p.UserPIDs = []string{"lo", "eth0"}, 28000, 48
 	p.Mounts = append(p.Mounts, wall.ProbeMount{At: "/etc/hosts", Kind: "ext4", Denied: true}, wall.ProbeMount{At: "/dev/termination-log", Kind: "ext4"})
 	return f
+}
+
+// tenantsOf are two, of which one has something wrong with it.
+func tenantsOf(fault string) []sandbox.ClusterTenant {
+	return []sandbox.ClusterTenant{
+		{Namespace: "hotcell-cells"}, {Tenant: "acme", Namespace: "hotcell-acme"}, {Tenant: "beta", Namespace: "hotcell-beta", Fault: fault},
+	}
 }
 
 func shut(name, at string) sandbox.TriedTarget {
@@ -200,7 +211,7 @@ func TestClusters(t *testing.T) {
 			}
 			testutil.Golden(t, filepath.Join("testdata", name+".txt"), []byte(text.String()))
 			wholeReport(t, name, r)
-			got := slices.DeleteFunc(ids(r), func(id string) bool { return id == "probe-left" })
+			got := slices.DeleteFunc(ids(r), func(id string) bool { return id == "probe-left" || id == "tenants" && len(f.Cluster.Facts.Tenants) > 0 })
 			if want := ids(Examine(onGoodCluster())); !slices.Equal(got, want) {
 				t.Errorf("checks %q, want %q", got, want)
 			}

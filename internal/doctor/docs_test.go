@@ -41,7 +41,7 @@ func TestEveryCheckOfAClusterIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := onGoodCluster()
-	f.Cluster.Network.Left = "it hangs"
+	f.Cluster.Network.Left, f.Cluster.Facts.Tenants = "it hangs", tenantsOf("")
 	for _, c := range Examine(f).Checks {
 		if !strings.Contains(string(b), "| `"+c.ID+"`") && !strings.Contains(string(b), "`"+c.ID+"`,") && !strings.Contains(string(b), ", `"+c.ID+"`") {
 			t.Errorf("docs/doctor.md: no row for the check %s", c.ID)

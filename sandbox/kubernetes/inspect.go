@@ -29,7 +29,7 @@ func (d *Driver) InspectCluster(ctx context.Context) (sandbox.ClusterFacts, erro
 	f.Version, f.Took = version, time.Since(began)
 	var all sync.WaitGroup
 	for _, ask := range []func(context.Context, *sandbox.ClusterFacts){
-		d.askAccount, d.askNodes, d.askRights, d.askSecurity, d.askQuota, d.askClasses, d.askPolicy,
+		d.askAccount, d.askNodes, d.askRights, d.askSecurity, d.askQuota, d.askTenants, d.askClasses, d.askPolicy,
 	} { // each has fields of its own
 		all.Go(func() { ask(ctx, &f) })
 	}

@@ -70,6 +70,20 @@ func (d *Driver) Check(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
+// askTenants looks whether each namespace is as it has to be.
+func (d *Driver) askTenants(ctx context.Context, f *sandbox.ClusterFacts) {
+	if !d.kept {
+		return
+	}
+	for _, in := range d.everywhere() {
+		t := sandbox.ClusterTenant{Tenant: in.tenant, Namespace: in.api.namespace}
+		if err := in.vouch(ctx); err != nil {
+			t.Fault = strings.TrimSuffix(strings.TrimSuffix(err.Error(), ": "+sandbox.ErrUnsupported.Error()), ": "+sandbox.ErrUnavailable.Error())
+		}
+		f.Tenants = append(f.Tenants, t)
+	}
+}
+
 // The label by which a namespace says which pods it takes, and the word for those that can do no harm.
 const (
 	labelSecurity = "pod-security.kubernetes.io/enforce"

@@ -57,6 +57,7 @@ func (ts *tenants) bound(t *testing.T, namespace, pods string) {
 
 func (ts *tenants) options(tenants ...string) Options {
 	o := ts.real.options()
+	o.Timeouts.Schedule = 50 * time.Second // others may use the node
 	o.Tenants = map[string]string{}
 	for _, name := range tenants {
 		o.Tenants[name] = ts.spaces[name]
@@ -66,6 +67,7 @@ func (ts *tenants) options(tenants ...string) Options {
 
 func (ts *tenants) spec(tenant, program string, args ...string) *sandbox.Spec {
 	spec := ts.real.spec(program, args...)
+	*spec.OCI.Linux.Resources.CPU.Quota = 5_000 // a node has room for several
 	spec.Tenant = tenant
 	return spec
 }
@@ -276,6 +278,10 @@ func (ts *tenants) unfit(t *testing.T) {
 			if !errors.Is(err, sandbox.ErrUnsupported) || !strings.Contains(err.Error(), "namespace "+beta+" (kubernetes.tenants.beta.namespace): ") || !strings.Contains(err.Error(), what) {
 				t.Errorf("%s: %v, expected %q in it", how, err, what)
 			}
+		}
+		f, err := d.InspectCluster(bounded(t))
+		if err != nil || len(f.Tenants) != 3 || f.Tenants[0].Fault+f.Tenants[1].Fault != "" || f.Tenants[2].Tenant != "beta" || !strings.HasSuffix(f.Tenants[2].Fault, "as it has to be") || !strings.Contains(f.Tenants[2].Fault, what) {
+			t.Errorf("what is said of the tenants: %+v, %v", f.Tenants, err)
 		}
 		if out := ts.output(t, d, ts.spec("acme", "print", "hello")); out != "hello\n" {
 			t.Errorf("acme, meanwhile: %q", out)
