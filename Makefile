@@ -31,11 +31,16 @@ LOAD       ?= 5m
 SCRAPES    ?= 10m
 SEED       ?= 1
 
+# How many calls make test-kube makes of skills that answer and exit at once, and which hostile tests it leaves out: they run the product
+# as people do, whose cells are docker's.
+CALLS      ?= 100
+KUBE_SAME  := TestNoTextSteersATerminal|TestNoArtifactLeavesItsFolder|TestEightFloods
+
 # The race detector needs a C compiler.
 RACE       ?= $(if $(shell command -v gcc),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-kube test-cgroup2 test-service lint bench fuzz soak engine image runsc prometheus postgres browser clean
+.PHONY: help demo build test test-kube test-cgroup2 test-service lint bench scale fuzz soak engine image runsc prometheus postgres browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,11 +59,16 @@ test: build image ## run every test, those on the real engine included (PKGS=./.
 	$(if $(RACE),,@echo 'make: no C compiler, so the race detector is off' >&2)
 	HOTCELL_REQUIRE=$(REQUIRE) go run ./integration/tally $(RACE) -p 2 -timeout 20m $(PKGS)
 
-test-kube: build ## run the driver kubernetes, and what deploy/kubernetes installs, on a real cluster (KUBE=folder with the programs up and load, or set KUBECONFIG and HOTCELL_KUBE_LOAD)
+test-kube: build image postgres ## run the driver kubernetes, what deploy/kubernetes installs, the hostile rows and faults, on a real cluster (KUBE=folder with the programs up and load, or set KUBECONFIG, HOTCELL_KUBE_LOAD and, for faults of the cluster itself, HOTCELL_KUBE_FAULT; CALLS)
 	@set -e; if [ -n "$(KUBE)" ]; then \
 		KUBECONFIG=$$($(KUBE)/up); HOTCELL_KUBE_LOAD=$(KUBE)/load; PATH=$$(dirname $$KUBECONFIG)/bin:$$PATH; \
-		export KUBECONFIG HOTCELL_KUBE_LOAD PATH; fi; \
-	HOTCELL_REQUIRE=kubernetes,go go test -count=1 -timeout 20m ./sandbox/kubernetes ./internal/gate ./internal/seal ./integration/kubernetes
+		HOTCELL_KUBE_FAULT=$(CURDIR)/scripts/kube-fault; \
+		export KUBECONFIG HOTCELL_KUBE_LOAD HOTCELL_KUBE_FAULT PATH; fi; \
+	HOTCELL_REQUIRE=kubernetes,docker,image-python,postgres,go HOTCELL_KUBE_CALLS=$(CALLS) \
+		go test -count=1 -p 1 -timeout 40m ./sandbox/kubernetes ./internal/gate ./internal/seal ./integration/kubernetes; \
+	HOTCELL_DRIVER=kubernetes HOTCELL_REQUIRE=kubernetes,docker,image-python,go,linux \
+		go test -count=1 -timeout 40m -skip '$(KUBE_SAME)' ./integration/hostile; \
+	HOTCELL_REQUIRE=kubernetes,$${HOTCELL_KUBE_FAULT:+kube-fault,}go go test -count=1 -timeout 20m ./integration/kubernetes/faults
 
 test-cgroup2: image ## run the tests of containment on cgroup v2, in a virtual machine (a few minutes)
 	@scripts/test-cgroup2
@@ -73,6 +83,9 @@ lint: ## check format, go vet and staticcheck
 
 bench: build image ## compare with the raw engine, docker run, runc and pipes (BENCH_JSON, BENCH_SVG, BENCH_DOC=file, BENCH=flags)
 	BENCH_JSON=$(BENCH_JSON) BENCH_SVG=$(BENCH_SVG) BENCH_DOC=$(BENCH_DOC) go run ./integration/bench -runner $(EMBED)/hotcell-runner-$$(go env GOARCH) $(BENCH)
+
+scale: ## simulate up to 1,000 nodes in virtual time, and write the tables of docs/scale.md (some minutes)
+	HOTCELL_SCALE_DOC=$(CURDIR)/docs/scale.md go test -count=1 -v -timeout 1h -run TestScaleSweep ./integration/scale
 
 fuzz: ## run each fuzz target for FUZZTIME (2m)
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file func; do \

@@ -23,12 +23,18 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	defer s.serving.Done()
 	began := time.Now()
 	s.begin(ctx, c)
+	s.charge(ctx, c)
 	s.remember(c)
 	out := s.survive(ctx, c, inputs, w)
 	s.closeUses(c)
 	s.keepRequest(c, inputs)
 	c.override = nil
-	if taken := c.taking.wait(); !taken.in() {
+	taken := c.taking.wait()
+	switch {
+	case taken.over != nil:
+		c.spare()
+		out = outcome{fail: taken.over}
+	case !taken.in():
 		s.calls.drop(c)
 		s.tellInFlight()
 		c.withdraw()
@@ -112,6 +118,11 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	if box == nil && !c.taking.wait().in() {
 		return outcome{} // nothing is made for a call that has no record
 	}
+	turn, fail := s.turn(ctx, c, box)
+	if fail != nil {
+		return outcome{fail: fail}
+	}
+	defer turn()
 
 	c.to(control.Starting)
 	limit := newLimit(ctx, p.policy.Timeout)
@@ -123,6 +134,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	}
 	for ; ; box = nil {
 		cl, fail := s.start(limit, c, p, b, box, name, &undo)
+		turn()
 		if fail != nil {
 			c.to(control.Stopping)
 			return outcome{fail: fail}
@@ -154,7 +166,7 @@ func (s *Supervisor) run(ctx *limit, c *call, p *plan, cl *cell, undo *cleanup.S
 	s.attend(ctx, c, p, cl)
 	if !c.taking.wait().in() {
 		s.refused.note(c.who.Principal, time.Now())
-		c.update(func(v *control.Call) { v.Started = time.Time{} }) // nobody pays for it
+		c.spare()
 		s.retire(c, cl, facts{})
 		return outcome{}, false
 	}
@@ -238,10 +250,24 @@ func (s *Supervisor) logEnd(c *call, e *a2e.Error) {
 	}
 }
 
-// finish records the end, in the journal first, and returns the answer that stands.
+// finish records the end, in the journal first, and returns what the caller is told: the answer that stands.
 func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) *a2e.CallResponse {
 	r, answer := s.conclude(c, answer)
-	c.ran = ran{} // the record has what is to be kept of it
+	stands, err := s.write(c, r)
+	switch {
+	case err == nil:
+		r, answer = s.settled(c, r, stands, answer)
+	case s.shares():
+		return s.withhold(c, r, answer)
+	default:
+		s.owe(c, r)
+	}
+	s.close(c, r, answer)
+	return answer
+}
+
+// close has a call end here as its record says it did.
+func (s *Supervisor) close(c *call, r control.Record, answer *a2e.CallResponse) {
 	s.logEnd(c, answer.Error)
 	if !c.to(r.State) {
 		s.logOf(c).Error("a call skipped a state", "to", r.State)
@@ -251,5 +277,4 @@ func (s *Supervisor) finish(c *call, answer *a2e.CallResponse) *a2e.CallResponse
 	s.calls.ended(c, time.Now())
 	s.watch.CallEnded(c.label, r.Call, c.spans.call.Exemplar())
 	s.tellInFlight()
-	return answer
 }

@@ -47,7 +47,7 @@ type blueprint struct {
 	eff  policies.Effective
 	work compile.Workload
 	key  string // under which equal cells wait; "" if none may
-	line string // what outdates what: a principal's skill says nothing about another's of the same name
+	line string // what outdates what: a principal's skill says nothing about another's of the same name, nor a tenant's
 }
 
 // of is the workload of one cell: with its own user id and, wherever [compile.AnyToken] stands for it, its own token. Nothing
@@ -76,6 +76,9 @@ func (s *Supervisor) draw(ctx context.Context, c *call, p *plan, arch string) (*
 		return nil, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
 	}
 	b := &blueprint{eff: p.policy, work: s.workload(c, p, img, runner), line: p.skill.Scoped()}
+	if p.tenant != "" {
+		b.line = p.tenant + " " + b.line
+	}
 	if b.work.Engine, err = s.engine(p.skill, arch); err != nil {
 		return nil, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
 	}
@@ -92,9 +95,9 @@ func uncompiled(p *plan, err error) *a2e.Error {
 func (s *Supervisor) workload(c *call, p *plan, img images.Image, runner sandbox.Tree) compile.Workload {
 	return compile.Workload{
 		CallID: c.id, Skill: p.skill.Name, Instance: s.cfg.Instance, Host: s.cfg.Host,
-		Expires: time.Now().Add(p.policy.Timeout + expiry),
-		Image:   sandbox.Image{ID: img.ID, Env: img.Env, Volumes: img.Volumes, Ref: img.Ref, Digest: img.RepoDigest},
-		OS:      img.OS, Arch: img.Arch, Entrypoint: img.Entrypoint, Cmd: img.Cmd,
+		Expires: time.Now().Add(p.policy.Timeout + expiry), Tenant: p.tenant,
+		Image: sandbox.Image{ID: img.ID, Env: img.Env, Volumes: img.Volumes, Ref: img.Ref, Digest: img.RepoDigest},
+		OS:    img.OS, Arch: img.Arch, Entrypoint: img.Entrypoint, Cmd: img.Cmd,
 		Command: p.skill.Run.Command, Frames: p.skill.Run.Frames, Prestart: p.skill.Run.Prestart,
 		Bundle: bundle(p.skill, wall.DirSkill),
 		Runner: runner, Ports: p.grants.ports, Env: p.grants.env(),
@@ -171,7 +174,7 @@ func (s *Supervisor) attend(ctx context.Context, c *call, p *plan, cl *cell) {
 
 // create makes a cell for this call alone, with a user id of its own.
 func (s *Supervisor) create(ctx context.Context, p *plan, b *blueprint, undo *cleanup.Stack) (sandbox.Sandbox, string, *a2e.Error) {
-	uid, release, err := s.uids.acquire()
+	uid, release, err := s.user()
 	if err != nil {
 		return nil, "", a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonInternal).Transient()
 	}
@@ -196,9 +199,9 @@ func (s *Supervisor) create(ctx context.Context, p *plan, b *blueprint, undo *cl
 }
 
 // unmade gives up a cell that was not made. Where the engine's answer was lost, or nobody waited for it, the engine may have
-// made it all the same: then it is looked for.
+// made it all the same: then it is looked for, unless the driver knows better.
 func (s *Supervisor) unmade(ctx context.Context, name string, err error) {
-	if ctx.Err() != nil || errors.Is(err, sandbox.ErrUnavailable) {
+	if !sandbox.IsUnmade(err) && (ctx.Err() != nil || errors.Is(err, sandbox.ErrUnavailable)) {
 		s.held.lose(name)
 		return
 	}

@@ -24,7 +24,7 @@ type facts struct {
 	Exit       *wall.Exit        // the runner's evidence
 	Kernel     *sandbox.Evidence // what the kernel itself counted around the cell; nil: nobody could look
 	Engine     *sandbox.Exit
-	EngineLost error  // the engine did not answer, or lost the cell
+	EngineLost error  // the engine did not answer, lost the cell, or would carry no more of what it said
 	Start      error  // the cell did not start
 	Cut        bool   // the stream ended in the middle
 	Frames     bool   // the image has no runner
@@ -52,6 +52,12 @@ func (f *facts) oom() bool {
 
 // pressure reports whether a process of the cell was killed because memory ran out above the cell.
 func (f *facts) pressure() bool { return f.Kernel != nil && f.Kernel.Pressure }
+
+// budgetTraffic is what a driver carries of a cell's words, where it has a bound of its own.
+const budgetTraffic = "traffic"
+
+// tooMuch reports whether that was exceeded.
+func (f *facts) tooMuch() bool { return errors.Is(f.EngineLost, sandbox.ErrTooMuch) }
 
 // confidence says where the facts about the end come from.
 func (f *facts) confidence() string {
@@ -85,10 +91,13 @@ func classify(f facts) *a2e.Error {
 			Because(a2e.ReasonOOMPressure)
 	case f.Output != "":
 		return a2e.Errorf(a2e.SkillError, "the skill exceeded its %s budget", f.Output).Because(a2e.ReasonOutputLimit).With("budget", f.Output)
+	case f.tooMuch():
+		return a2e.Errorf(a2e.SkillError, "the skill exceeded its %s budget: %w", budgetTraffic, f.EngineLost).
+			Because(a2e.ReasonOutputLimit).With("budget", budgetTraffic)
 	case f.Exit != nil && f.Exit.Signal == 0 && !f.Frames:
 		return exitError(f.Exit)
 	case f.EngineLost != nil:
-		return a2e.Errorf(a2e.SandboxCrash, "the sandbox engine was lost: %w", f.EngineLost).Because(a2e.ReasonEngineUnavailable)
+		return lostError("the sandbox engine was lost", f.EngineLost)
 	case f.Start != nil:
 		return startError(f.Start)
 	}
@@ -141,6 +150,28 @@ func exitError(x *wall.Exit) *a2e.Error {
 	return e
 }
 
+// reasonsOfLoss are the reasons for what clusters do with cells.
+var reasonsOfLoss = map[sandbox.Loss]string{
+	sandbox.LossNode: a2e.ReasonNodeLost, sandbox.LossEvicted: a2e.ReasonEvicted, sandbox.LossPreempted: a2e.ReasonPreempted,
+	sandbox.LossDeleted: a2e.ReasonCellDeleted, sandbox.LossUnschedulable: a2e.ReasonUnschedulable, sandbox.LossQuota: a2e.ReasonClusterQuota,
+}
+
+// lostError is for an engine that does not answer, or has no cell to give or has lost it. otherwise is what that is called where
+// it does not say more.
+func lostError(otherwise string, err error) *a2e.Error {
+	var lost *sandbox.LostError
+	switch {
+	case errors.As(err, &lost) && lost.Loss == sandbox.LossDisk: // its own doing, and it would do so again
+		return a2e.Errorf(a2e.SkillError, "the skill used more of its host's disk than it may: %w", err).
+			Because(a2e.ReasonOutputLimit).With("budget", "disk").Permanent()
+	case lost != nil && reasonsOfLoss[lost.Loss] != "":
+		return a2e.Errorf(a2e.SandboxCrash, "%w", err).Because(reasonsOfLoss[lost.Loss])
+	case otherwise == "":
+		return a2e.Errorf(a2e.SandboxCrash, "%w", err).Because(a2e.ReasonEngineUnavailable)
+	}
+	return a2e.Errorf(a2e.SandboxCrash, "%s: %w", otherwise, err).Because(a2e.ReasonEngineUnavailable)
+}
+
 func startError(err error) *a2e.Error {
 	e := a2e.Errorf(a2e.SandboxCrash, "%w", err).Because(a2e.ReasonStartFailed)
 	var start *sandbox.StartError
@@ -186,7 +217,10 @@ func notes(f facts) map[string]any {
 	if f.Exit != nil && f.Exit.Signal != 0 {
 		n["signal"] = f.Exit.Signal
 	}
-	if f.EngineLost != nil {
+	switch {
+	case f.tooMuch():
+		n["output_over"] = budgetTraffic
+	case f.EngineLost != nil:
 		n["engine_lost"] = true
 	}
 	if f.Output != "" {

@@ -19,6 +19,11 @@ func kernel(oom, pressure bool) *sandbox.Evidence {
 	return &sandbox.Evidence{OOMKilled: oom, Pressure: pressure, Confidence: sandbox.ConfidenceKernel}
 }
 
+// went is what a driver says of a cell that a cluster did something with.
+func went(loss sandbox.Loss) error {
+	return fmt.Errorf("cell x: %w", &sandbox.LostError{Loss: loss, Message: "its pod is gone"})
+}
+
 // The rows follow the order of design section 2; each later fact is present in the rows above it, where it must lose.
 func TestClassify(t *testing.T) {
 	yes, no := true, false
@@ -26,6 +31,7 @@ func TestClassify(t *testing.T) {
 	bad := &wall.Result{Success: &no, Error: "nope", ErrorCode: "e42"}
 	final := &wall.Result{Success: &no, Retryable: &no}
 	lost := fmt.Errorf("dial: %w", sandbox.ErrUnavailable)
+	much := fmt.Errorf("it said more than 512 MiB in all: %w", sandbox.ErrTooMuch)
 	start := &sandbox.StartError{ExitCode: 127, Message: "no such file"}
 	tests := []struct {
 		name      string
@@ -54,12 +60,24 @@ func TestClassify(t *testing.T) {
 		{"a result stands over the kernel's word", facts{Result: good, Kernel: kernel(true, false)}, "", "", false},
 		{"oom over output", facts{Output: "output", Engine: engine(137, true)}, a2e.OutOfMemory, "", true},
 		{"output", facts{Output: "output", Exit: &wall.Exit{ExitCode: 1}}, a2e.SkillError, a2e.ReasonOutputLimit, true},
+		{"more than the driver carries", facts{EngineLost: much, Cut: true}, a2e.SkillError, a2e.ReasonOutputLimit, true},
+		{"more than the driver carries, after a result", facts{Result: good, EngineLost: much, Cut: true}, "", "", false},
 		{"exit 3", facts{Exit: &wall.Exit{ExitCode: 3}}, a2e.SkillError, a2e.ReasonExit, true},
 		{"exit(137) by the skill", facts{Exit: &wall.Exit{ExitCode: 137}, Engine: engine(0, false)}, a2e.SkillError, a2e.ReasonExit, true},
 		{"command not found", facts{Exit: &wall.Exit{ExitCode: 127, StartError: "no such file"}}, a2e.SkillError, a2e.ReasonStartFailed, false},
 		{"an image that moves our mounts", facts{Exit: &wall.Exit{ExitCode: 126, StartError: "moved", BadImage: true}}, a2e.RuntimeError, a2e.ReasonUnsupported, false},
 		{"exit 0 and no result", facts{Exit: &wall.Exit{}}, a2e.SandboxCrash, a2e.ReasonTruncated, true},
 		{"engine lost", facts{EngineLost: lost, Cut: true}, a2e.SandboxCrash, a2e.ReasonEngineUnavailable, true},
+		{"the node is gone", facts{EngineLost: went(sandbox.LossNode), Cut: true}, a2e.SandboxCrash, a2e.ReasonNodeLost, true},
+		{"evicted", facts{EngineLost: went(sandbox.LossEvicted), Cut: true}, a2e.SandboxCrash, a2e.ReasonEvicted, true},
+		{"preempted", facts{EngineLost: went(sandbox.LossPreempted), Cut: true}, a2e.SandboxCrash, a2e.ReasonPreempted, true},
+		{"deleted by somebody", facts{EngineLost: went(sandbox.LossDeleted), Cut: true}, a2e.SandboxCrash, a2e.ReasonCellDeleted, true},
+		{"no node takes it", facts{EngineLost: went(sandbox.LossUnschedulable)}, a2e.SandboxCrash, a2e.ReasonUnschedulable, true},
+		{"the namespace is full", facts{EngineLost: went(sandbox.LossQuota)}, a2e.SandboxCrash, a2e.ReasonClusterQuota, true},
+		{"a loss that nobody knows", facts{EngineLost: went("else")}, a2e.SandboxCrash, a2e.ReasonEngineUnavailable, true},
+		{"more of the disk than it may have", facts{EngineLost: went(sandbox.LossDisk), Cut: true}, a2e.SkillError, a2e.ReasonOutputLimit, false},
+		{"a result stands over an eviction", facts{Result: good, EngineLost: went(sandbox.LossEvicted), Cut: true}, "", "", false},
+		{"the deadline comes before a lost node", facts{Deadline: true, EngineLost: went(sandbox.LossNode)}, a2e.Timeout, "", true},
 		{"could not start", facts{Start: start}, a2e.SandboxCrash, a2e.ReasonStartFailed, false},
 		{"could not start this time", facts{Start: &sandbox.StartError{Message: "busy"}}, a2e.SandboxCrash, a2e.ReasonStartFailed, true},
 		{"a signal inside", facts{Exit: &wall.Exit{Signal: 9}}, a2e.SandboxCrash, a2e.ReasonSignal, true},
@@ -139,6 +157,10 @@ func TestNotesInWords(t *testing.T) {
 	const want = "the engine was lost, the skill exited with 3, "
 	if got := inWords(all); !strings.HasPrefix(got, want) || strings.Contains(got, "_") || strings.Contains(got, "map[") || strings.Count(got, ", ") < len(all)-1 {
 		t.Errorf("got %q of %v", got, all)
+	}
+	carried := notes(facts{EngineLost: fmt.Errorf("it said too much: %w", sandbox.ErrTooMuch)})
+	if got := inWords(carried); got != "the skill exceeded its traffic budget, and the rest was dropped" {
+		t.Errorf("got %q of %v", got, carried)
 	}
 	if got := inWords(map[string]any{"output_over": "output"}); got != "the skill exceeded its output budget, and the rest was dropped" {
 		t.Errorf("got %q", got)

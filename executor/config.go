@@ -47,6 +47,10 @@ type Config struct {
 	AllowImage    func(ref string) error // says no to an image by name; nil: all may be used
 	DefaultImages map[string]string      // by a skill's Run.Kind, for bundles that name no image
 
+	// Tenant returns whose the cells of a caller's calls are, where tenants are kept apart, and "" for those that are nobody's in
+	// particular. An error is the call's end. Nil: they are nobody's.
+	Tenant func(who a2e.Caller) (string, error)
+
 	Quota admission.Quota // what each principal may have
 	Spent Spent           // keeps what they used of it in a day; nil: that is known as long as this process lives
 
@@ -148,6 +152,9 @@ func (c *Config) fill() {
 	}
 	if c.Pull == "" {
 		c.Pull = images.PullMissing
+	}
+	if c.Tenant == nil {
+		c.Tenant = func(a2e.Caller) (string, error) { return "", nil }
 	}
 	if c.AllowImage == nil {
 		c.AllowImage = func(string) error { return nil }

@@ -185,8 +185,8 @@ func (s *Supervisor) idle() <-chan struct{} {
 // lastWords is how long a supervisor that gave up waits for the cells that it is destroying.
 const lastWords = 15 * time.Second
 
-// ErrUnjournalled: answers were given that the journal could not take until the end.
-var ErrUnjournalled = errors.New("answers that were given could not be journalled: the log says which and why")
+// ErrUnjournalled: calls have ended with answers that the journal could not take until the end.
+var ErrUnjournalled = errors.New("answers of calls could not be journalled: the log says which and why")
 
 // Drain refuses new calls, waits for those in flight and for their clean-up, and returns. When ctx ends first the calls
 // that are left are cancelled, their cells destroyed, and ctx's error returned. Cells that live even then are poisoned.
@@ -197,6 +197,7 @@ func (s *Supervisor) Drain(ctx context.Context) error {
 	s.mu.Unlock()
 	defer s.giveUp()
 	defer s.leave()
+	defer s.heedMeanwhile()()
 	if pool, ok := s.cfg.Driver.(sandbox.Pool); ok {
 		s.tidying.Go(pool.Drain)
 	}

@@ -53,7 +53,7 @@ type Supervisor struct {
 	leases, colds atomic.Uint64 // calls that got a cell that waited, and those that had one made
 	instances     atomic.Int64  // supervisors of the data folder that live, as of the last look
 
-	insisting atomic.Int64 // answers that are given and not journalled yet
+	insisting atomic.Int64 // answers that are known and not journalled yet
 	unwritten atomic.Int64 // those that never will be
 }
 
@@ -141,7 +141,7 @@ func newCall(who a2e.Caller, req *a2e.CallRequest, listener context.Context, can
 	}
 	id := ulid.Make().String()
 	return &call{
-		id: id, req: &own, ran: ran{correlation: audit.Text(own.CorrelationID)}, override: ownOverride(req.LLMOverride), who: who, accepted: now, listener: listener, cancel: cancel, done: make(chan struct{}),
+		id: id, req: &own, ran: ran{correlation: audit.Text(own.CorrelationID)}, override: ownOverride(req.LLMOverride), who: who, accepted: now, listener: listener, cancel: cancel, done: make(chan struct{}), withheld: make(chan struct{}),
 		spans: spans{from: callerTrace(listener, req)},
 		key:   key{who.Principal, who.Agent, own.ID}, digest: sync.OnceValue(req.Digest),
 		view: control.Call{

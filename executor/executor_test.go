@@ -81,6 +81,13 @@ func TestRefusalsBeforeACell(t *testing.T) {
 		{name: "memory for nobody", req: req("free"), adjust: func(c *Config) { c.MaxMemory = 1 << 20 }, want: "runtime_error/unsupported", says: "memory"},
 		{name: "unsupported", req: req("free"), faults: fake.Faults{Create: func(*sandbox.Spec) error { return fmt.Errorf("swap: %w", sandbox.ErrUnsupported) }}, want: "runtime_error/unsupported", says: "swap"},
 		{name: "engine lost at create", req: req("free"), faults: fake.Faults{Create: func(*sandbox.Spec) error { return fmt.Errorf("dial: %w", sandbox.ErrUnavailable) }}, want: "sandbox_crash/engine_unavailable", retry: true},
+		{name: "no node takes it", req: req("free"), faults: fake.Faults{Create: func(*sandbox.Spec) error {
+			return fmt.Errorf("create: %w", &sandbox.LostError{Loss: sandbox.LossUnschedulable, Message: "no node"})
+		}}, want: "sandbox_crash/unschedulable", says: "no node", retry: true},
+		{name: "the namespace is full", req: req("free"), faults: fake.Faults{Create: func(*sandbox.Spec) error { return &sandbox.LostError{Loss: sandbox.LossQuota, Message: "full"} }}, want: "sandbox_crash/cluster_quota", says: "full", retry: true},
+		{name: "deleted before it started", req: req("free"), faults: fake.Faults{Start: func(*sandbox.Spec) error {
+			return fmt.Errorf("start: %w", &sandbox.LostError{Loss: sandbox.LossDeleted, Message: "gone"})
+		}}, want: "sandbox_crash/cell_deleted", says: "gone", retry: true},
 		{name: "not executable", req: req("free"), faults: fake.Faults{Start: func(*sandbox.Spec) error { return &sandbox.StartError{ExitCode: 126, Message: "permission denied"} }}, want: "sandbox_crash/start_failed", says: "permission denied"},
 		{name: "oom at start", req: req("free"), faults: fake.Faults{Start: func(*sandbox.Spec) error { return &sandbox.StartError{OOM: true} }}, want: "out_of_memory/", retry: true},
 	}
@@ -150,6 +157,8 @@ func TestEndsOfACell(t *testing.T) {
 		{name: "killed from outside", life: func(context.Context, map[string]any, *bufio.Reader, func(string, ...any)) int { return 137 }, want: "sandbox_crash/signal"},
 		{name: "oom by the engine's word", life: func(context.Context, map[string]any, *bufio.Reader, func(string, ...any)) int { return 137 },
 			faults: fake.Faults{OOMKilled: true}, want: "out_of_memory/"},
+		{name: "oom by the engine's word, which takes its time", life: func(context.Context, map[string]any, *bufio.Reader, func(string, ...any)) int { return 137 },
+			faults: fake.Faults{OOMKilled: true, Settles: 4 * time.Second}, want: "out_of_memory/"},
 		{name: "oom by the runner's count", life: func(_ context.Context, _ map[string]any, _ *bufio.Reader, say func(string, ...any)) int {
 			say(`{"type":"cell/exit","exit_code":0,"signal":9,"oom_kills":1}`)
 			return 0

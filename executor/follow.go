@@ -15,7 +15,7 @@ import (
 const (
 	resultGrace   = 4 * time.Second // of silence after a result; the runner ends a lingering skill after 2 s
 	streamGrace   = 2 * time.Second // from the cell's exit to the end of its stream
-	evidenceGrace = 3 * time.Second // from the end of the stream to the engine's word
+	evidenceGrace = 3 * time.Second // from the end of the stream to the engine's word, where the driver does not say that it takes longer
 )
 
 // follow watches a running cell until something ends the call, and returns the facts.
@@ -172,7 +172,7 @@ func (s *Supervisor) evidence(ctx context.Context, f *facts, cl *cell) {
 		f.see(cl)
 		f.witness(cl.box)
 		s.suspect(ctx, f)
-	case <-time.After(evidenceGrace):
+	case <-time.After(max(evidenceGrace, cl.stdio.Settles)):
 		if err := s.ping(ctx); errors.Is(err, sandbox.ErrUnavailable) {
 			f.EngineLost = err
 		}

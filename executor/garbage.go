@@ -35,6 +35,8 @@ func garbage(l sandbox.Listed, now time.Time, st standing) judgement {
 	switch l.Kind {
 	case "volume":
 		return volumeGarbage(l, now)
+	case "instance":
+		return instanceGarbage(l, st)
 	case "cell", "fill", "cgroup":
 	default:
 		return judgement{odd: "its kind is none of hotcell's"}
@@ -59,6 +61,17 @@ func garbage(l sandbox.Listed, now time.Time, st standing) judgement {
 		return judgement{odd: "it does not say when it expires"}
 	case !st.known && at < now.Add(-st.jumped).Unix():
 		return judgement{garbage: "it has expired, and nobody here owns it"}
+	}
+	return judgement{}
+}
+
+// instanceGarbage is for what stands for a supervisor itself on an engine, and has no other end than its own.
+func instanceGarbage(l sandbox.Listed, st standing) judgement {
+	switch {
+	case l.Labels[sandbox.LabelInstance] == "":
+		return judgement{odd: "it names no owner"}
+	case !st.ours && st.known && !st.alive:
+		return judgement{garbage: "its supervisor is dead"}
 	}
 	return judgement{}
 }

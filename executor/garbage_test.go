@@ -53,6 +53,12 @@ func TestGarbage(t *testing.T) {
 		{"a live one's cgroup", thing("cgroup", "x", ""), live, judgement{}},
 		{"a live one's cgroup, old", aged(thing("cgroup", "x", ""), 48*time.Hour), live, judgement{}},
 
+		{"what stands for us", thing("instance", "me", ""), standing{ours: true, unused: 48 * time.Hour}, judgement{}},
+		{"what stands for a live one", aged(thing("instance", "x", ""), 100*24*time.Hour), live, judgement{}},
+		{"what stands for one that nobody knows", aged(thing("instance", "x", ""), 100*24*time.Hour), stranger, judgement{}},
+		{"what stands for a dead one", aged(thing("instance", "x", ""), time.Second), dead, judgement{garbage: "its supervisor is dead"}},
+		{"what stands for nobody", thing("instance", "", ""), stranger, judgement{odd: "it names no owner"}},
+
 		{"a dead one's cell", thing("cell", "x", in(time.Hour)), dead, judgement{garbage: "its supervisor is dead"}},
 		{"a dead one's fill", thing("fill", "x", in(time.Hour)), dead, judgement{garbage: "its supervisor is dead"}},
 		{"a dead one's cgroup", thing("cgroup", "x", ""), dead, judgement{garbage: "its supervisor is dead"}},

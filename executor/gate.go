@@ -18,6 +18,8 @@ import (
 type gate struct {
 	s *Supervisor
 
+	starts admission.Starts // of cells of the calls' own
+
 	mu     sync.Mutex
 	queue  *admission.Queue
 	caps   sandbox.Capabilities
@@ -64,6 +66,13 @@ func (g *gate) now() *admission.Queue {
 	return g.queue
 }
 
+// ownUsers reports whether the engine gives each cell a user of its own.
+func (g *gate) ownUsers() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.caps.OwnUsers
+}
+
 // ask puts the question; the driver bounds its time.
 func (g *gate) ask(q *question) {
 	caps, err := g.s.cfg.Driver.Capabilities(g.s.base)
@@ -82,6 +91,9 @@ func (g *gate) ask(q *question) {
 	}
 	if memory == 0 {
 		memory = caps.Memory / 4 * 3
+	}
+	if !caps.OwnUsers {
+		cells = min(cells, mostCells) // the rest waits, and is not refused
 	}
 	g.caps = caps
 	g.queue = admission.New(admission.Options{Cells: cells, Memory: memory, Waiting: cfg.MaxQueue, Depth: cfg.Observer.QueueDepth})
@@ -124,4 +136,25 @@ func (s *Supervisor) admit(ctx context.Context, c *call, memory int64) (*admissi
 		return nil, caps, cancelledBy(canceller(ctx))
 	}
 	return nil, caps, a2e.Errorf(a2e.RuntimeError, "no cell was free within %s", s.cfg.QueueTimeout).Because(a2e.ReasonQueueTimeout).Transient()
+}
+
+// turn waits until a call may start a cell of its own, at most the queue's time-out, and returns what ends that. One that has a
+// cell waits for nothing. Without it an engine would get all the starts that there are cells for, and where it can't do as
+// many, the time of each call would be over before its cell had come up.
+func (s *Supervisor) turn(ctx context.Context, c *call, has sandbox.Sandbox) (done func(), fail *a2e.Error) {
+	if has != nil {
+		return func() {}, nil
+	}
+	wait, cancel := context.WithTimeout(ctx, s.cfg.QueueTimeout)
+	defer cancel()
+	done, err := s.gate.starts.Acquire(wait, c.who.Principal)
+	switch {
+	case err == nil:
+		return done, nil
+	case ctx.Err() != nil:
+		return nil, cancelledBy(canceller(ctx))
+	}
+	out, _, _ := s.gate.starts.Use()
+	return nil, a2e.Errorf(a2e.RuntimeError, "no cell could be started within %s: the engine is still starting %d others", s.cfg.QueueTimeout, out).
+		Because(a2e.ReasonQueueTimeout).Transient()
 }

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/control"
@@ -33,6 +34,10 @@ func (s *Supervisor) askCancel(ctx context.Context, id string, whose control.Who
 	return asked
 }
 
+// shares reports whether others know of this supervisor by a server's word alone: they may take it for dead while it works. Who
+// shares a file knows better, and asks nobody.
+func (s *Supervisor) shares() bool { return s.deaths() != nil }
+
 // learnEvery is how many looks lie between two looks at what principals have used.
 const learnEvery = 10
 
@@ -40,8 +45,8 @@ const learnEvery = 10
 // ctx ends.
 func (s *Supervisor) heed(ctx context.Context) {
 	m, ok := s.journal.(messenger)
-	if !ok || s.deaths() == nil {
-		return // who shares a file asks nobody
+	if !ok || !s.shares() {
+		return
 	}
 	tick := time.NewTicker(heedEvery)
 	defer tick.Stop()
@@ -65,6 +70,14 @@ func (s *Supervisor) heed(ctx context.Context) {
 		}
 		failing = err != nil
 	}
+}
+
+// heedMeanwhile is [Supervisor.heed] until stop is called: calls that outlast [Supervisor.Tend] are cancelled through others, too.
+func (s *Supervisor) heedMeanwhile() (stop func()) {
+	ctx, cancel := context.WithCancel(s.base)
+	var beside sync.WaitGroup
+	beside.Go(func() { s.heed(ctx) })
+	return func() { cancel(); beside.Wait() }
 }
 
 // obey cancels a call because another supervisor was asked to.

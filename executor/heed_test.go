@@ -75,6 +75,38 @@ func TestCancelledThroughAnother(t *testing.T) {
 	}
 }
 
+// A supervisor that is draining, which nobody tends any more, still cancels its calls when others were asked to.
+func TestCancelledThroughAnotherWhileDraining(t *testing.T) {
+	path, box := dbPath(t), &letters{calls: map[string]bool{}}
+	who := mourners{&owners{known: map[string]bool{"one": true, "two": true}}, make(chan struct{}, 1)}
+	shared := func(c *Config) { c.Owners, c.Journal = who, post{c.Journal, box} }
+	one, two := journalled(t, path, "one", hang, shared), journalled(t, path, "two", well, shared)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	answers := make(chan *a2e.CallResponse, 1)
+	beside.Go(func() { answer, _ := one.ask(context.Background(), sent("patient", "r1")); answers <- answer })
+	testutil.Poll(t, 30*time.Second, func() bool {
+		calls, err := two.List(t.Context(), 1)
+		return err == nil && len(calls) == 1 && calls[0].State == control.Running
+	})
+	drained := make(chan error, 1)
+	beside.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		drained <- one.Drain(ctx)
+	})
+	testutil.Poll(t, 30*time.Second, func() bool { return one.Pulse(t.Context()).Draining })
+	if err := two.Cancel(t.Context(), newestID(t, two)); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answers; verdict(got) != "runtime_error/cancelled" || got.Error.Message != "cancelled by an operator" {
+		t.Errorf("%s: %+v", verdict(got), got.Error)
+	}
+	if err := <-drained; err != nil {
+		t.Errorf("drain: %v", err)
+	}
+}
+
 // Another one's death is not only found by the look of every minute.
 func TestADeathIsHeardOf(t *testing.T) {
 	path := dbPath(t)

@@ -22,6 +22,8 @@ type Journal interface {
 type Ledger interface {
 	// Accept takes a call in before anything is made for it or is heard of it. If the same caller sent the same request id in a call that is in
 	// flight, or in one that ended after since with an answer that says something about the request, it returns that one and takes nothing.
+	// A [control.OverError] says that it has taken the call in, which is not to run: its principal has its share of calls already.
+	// Only a journal that several supervisors share through a server counts them.
 	Accept(ctx context.Context, r control.Record, since time.Time) (earlier *control.Record, err error)
 	// End notes a call's answer and returns the record that stands: the first answer does, for ever.
 	End(ctx context.Context, r control.Record) (control.Record, error)

@@ -18,6 +18,7 @@ type plan struct {
 	skill     *skills.Skill
 	arguments map[string]any // the call's, over the skill's defaults, valid
 	policy    policies.Effective
+	tenant    string // whose its cell is
 	grants    *grants
 	place     a2e.Trace // where in a trace the skill runs; the zero value until it does
 }
@@ -33,6 +34,10 @@ func (s *Supervisor) plan(ctx context.Context, c *call, skill *skills.Skill) (*p
 	c.runsUnder(&p.policy)
 	if fail := checkSize(c, p); fail != nil {
 		return nil, fail
+	}
+	var err error
+	if p.tenant, err = s.cfg.Tenant(c.who); err != nil {
+		return nil, a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
 	}
 	s.openUses(c)
 	p.grants, fail = s.grant(ctx, c, p)
@@ -130,7 +135,7 @@ func (s *Supervisor) image(ctx context.Context, skill *skills.Skill) (images.Ima
 func (s *Supervisor) engineError(err error) *a2e.Error {
 	switch {
 	case errors.Is(err, sandbox.ErrUnavailable):
-		return a2e.Errorf(a2e.SandboxCrash, "%w", err).Because(a2e.ReasonEngineUnavailable)
+		return lostError("", err)
 	case errors.Is(err, sandbox.ErrUnsupported):
 		return a2e.Errorf(a2e.RuntimeError, "%w", err).Because(a2e.ReasonUnsupported)
 	case errors.Is(err, sandbox.ErrNotFound): // it was there a moment ago

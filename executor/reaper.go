@@ -98,7 +98,8 @@ func (s *Supervisor) Sweep(ctx context.Context) error {
 		s.watch.Swept(false)
 		return fmt.Errorf("look for what is left behind: %w", err)
 	}
-	cells, rest := s.condemn(all, time.Now())
+	owners, cells, rest := s.condemn(all, time.Now())
+	_, err0 := s.remove(ctx, owners)
 	lives, err := s.remove(ctx, cells)
 	later := rest[:0]
 	for _, d := range rest {
@@ -107,8 +108,9 @@ func (s *Supervisor) Sweep(ctx context.Context) error {
 		}
 	}
 	_, err2 := s.remove(ctx, later)
-	s.watch.Swept(err == nil && err2 == nil)
-	return errors.Join(err, err2, s.forgetDead(all))
+	err = errors.Join(err0, err, err2)
+	s.watch.Swept(err == nil)
+	return errors.Join(err, s.forgetDead(all))
 }
 
 // Poisoned returns the names of this supervisor's cells that were to be destroyed and live, sorted. They keep their
@@ -121,8 +123,9 @@ type doomed struct {
 	why string
 }
 
-// condemn returns what of the listed is garbage: first the containers, then what can go only after them.
-func (s *Supervisor) condemn(all []sandbox.Listed, now time.Time) (cells, rest []doomed) {
+// condemn returns what of the listed is garbage: what stands for dead supervisors, with which an engine may remove all that is theirs,
+// the containers, and what can go only after them.
+func (s *Supervisor) condemn(all []sandbox.Listed, now time.Time) (owners, cells, rest []doomed) {
 	since, here := map[string]time.Time{}, map[string]bool{}
 	box := map[string]sandbox.Listed{} // by a cell's name
 	for _, l := range all {
@@ -143,6 +146,8 @@ func (s *Supervisor) condemn(all []sandbox.Listed, now time.Time) (cells, rest [
 		case j.odd != "":
 			s.once(l, "something with hotcell's labels is not hotcell's, and is left alone", "because", j.odd)
 		case j.garbage == "":
+		case l.Kind == "instance":
+			owners = append(owners, doomed{l, j.garbage})
 		case l.Kind == "cell" || l.Kind == "fill":
 			cells = append(cells, doomed{l, j.garbage})
 		default:
@@ -160,7 +165,7 @@ func (s *Supervisor) condemn(all []sandbox.Listed, now time.Time) (cells, rest [
 		names[name] = true
 	}
 	s.held.find(names, now)
-	return cells, rest
+	return owners, cells, rest
 }
 
 // standing gathers what is known of a thing's owner. What is not in use by us is noted in since.

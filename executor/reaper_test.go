@@ -131,6 +131,8 @@ func TestSweep(t *testing.T) {
 	}
 	sh.put("cgroup", "dead", "cell-of-dead")
 	sh.put("cgroup", "live", "cell-of-live")
+	sh.put("instance", "dead", "dead")
+	sh.put("instance", "live", "live")
 	sh.put("volume", "", "young")
 	sh.put("volume", "", "mounted")
 	sh.things[len(sh.things)-1].Created = time.Now().Add(-2 * volumeAge)
@@ -144,7 +146,7 @@ func TestSweep(t *testing.T) {
 	if err := b.Sweep(t.Context()); err != nil {
 		t.Error(err)
 	}
-	want := []string{"cell:cell-of-dead", "cgroup:cell-of-dead", "cgroup:cgroup-of-dead", "fill:fill-of-dead"}
+	want := []string{"cell:cell-of-dead", "cgroup:cell-of-dead", "cgroup:cgroup-of-dead", "fill:fill-of-dead", "instance:dead"}
 	if got := sh.gone(); !slices.Equal(got, want) {
 		t.Errorf("removed %v, want %v", got, want)
 	}
@@ -153,6 +155,9 @@ func TestSweep(t *testing.T) {
 	}
 	if cell, cgroup := slices.Index(sh.tried, "cell:cell-of-dead"), slices.Index(sh.tried, "cgroup:cell-of-dead"); cell > cgroup {
 		t.Errorf("the cgroup went before its cell: %v", sh.tried)
+	}
+	if cell, owner := slices.Index(sh.tried, "cell:cell-of-dead"), slices.Index(sh.tried, "instance:dead"); cell < owner {
+		t.Errorf("what stands for the dead one went after its cell: %v", sh.tried)
 	}
 	if !slices.Equal(who.buried, []string{"gone"}) {
 		t.Errorf("forgotten: %v, want the one of whom nothing was listed", who.buried)

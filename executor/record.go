@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/executor/relay"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
@@ -39,13 +40,17 @@ type call struct {
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed once answer stands
 
-	taking    *taking            // how the journal takes it
-	early     *relay.Relay       // says how a pull goes, before there is a cell: once there is one it is the cell's
-	label     string             // what metrics call its skill, once that is found
-	deafen    context.CancelFunc // ends listener
-	delivered <-chan struct{}    // closed once the listener has every event; nil without a cell
-	taken     atomic.Int64       // events that the listener took
-	owed      atomic.Bool        // its answer was given and is not journalled yet: till then it is not forgotten
+	stay      *admission.Stay      // in the books of its principal
+	over      *admission.OverError // its principal's quota is used up, as this process knows
+	share     *control.Share       // what its principal may have, where the journal is to count, too
+	taking    *taking              // how the journal takes it
+	early     *relay.Relay         // says how a pull goes, before there is a cell: once there is one it is the cell's
+	label     string               // what metrics call its skill, once that is found
+	deafen    context.CancelFunc   // ends listener
+	delivered <-chan struct{}      // closed once the listener has every event; nil without a cell
+	taken     atomic.Int64         // events that the listener took
+	owed      atomic.Bool          // its answer is known and not journalled yet: till then it is not forgotten
+	withheld  chan struct{}        // closed when its answer is not given before it is journalled
 
 	mu      sync.Mutex
 	view    control.Call
@@ -183,15 +188,22 @@ func (c *call) snapshot() (control.Call, *a2e.CallResponse) {
 
 // await waits for the answer of a call that another request started. It is nil when that answer is not worth repeating.
 func (c *call) await(ctx context.Context) *a2e.CallResponse {
-	select {
-	case <-c.done:
-		if c.again {
-			return nil
+	var patience <-chan time.Time
+	for withheld := c.withheld; ; {
+		select {
+		case <-c.done:
+			if c.again {
+				return nil
+			}
+			_, answer := c.snapshot()
+			return answer
+		case <-withheld:
+			withheld, patience = nil, time.After(answerLimit)
+		case <-patience:
+			return refusal(c, unheard())
+		case <-ctx.Done():
+			return refusal(c, cancelledBy(canceller(ctx)))
 		}
-		_, answer := c.snapshot()
-		return answer
-	case <-ctx.Done():
-		return refusal(c, cancelledBy(canceller(ctx)))
 	}
 }
 

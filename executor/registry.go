@@ -148,11 +148,11 @@ func (r *registry) inFlight() int {
 	return r.flight
 }
 
-// running returns the calls that have no answer yet.
+// running returns the calls that are under way: their answers are not known yet.
 func (r *registry) running() []*call {
 	var calls []*call
 	for _, c := range r.newest(0, control.Whose{}) {
-		if !c.hasEnded() {
+		if !c.hasEnded() && !c.owed.Load() {
 			calls = append(calls, c)
 		}
 	}

@@ -1,21 +1,18 @@
 package executor
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"sync"
+	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/control"
 )
 
-// How long a call waits for its journal: before it starts, and for its answer, which is given after that all the same.
-const (
-	journalLimit = 10 * time.Second
-	answerLimit  = 2 * time.Second
-)
+// journalLimit is how long a call waits for its journal before it starts.
+const journalLimit = 10 * time.Second
 
 // takeAfter is how long a call that is planned, queues or waits for its image is not in the journal.
 const takeAfter = time.Millisecond
@@ -23,30 +20,35 @@ const takeAfter = time.Millisecond
 // taking is whether the journal takes a call in. Who needs to know asks, and waits for the answer.
 type taking struct {
 	ask     func(*taking)
-	once    sync.Once
+	asked   atomic.Bool
 	fuse    *time.Timer // asks in the background
 	done    chan struct{}
 	cell    string     // that the journal was told of then
 	earlier awaiter    // the journal knows the same request from another supervisor or from an earlier life
 	refused *a2e.Error // it can't be written, or the request id stands for another request
+	over    *a2e.Error // it is written, and does not run: its principal has its calls elsewhere
 }
 
 // wait asks, where nobody has yet. Only the goroutine that serves the call may.
 func (t *taking) wait() *taking {
 	t.decide()
+	<-t.done
 	t.fuse.Stop()
 	return t
 }
 
+// decide asks, unless somebody does already: it does not wait for that one's answer.
 func (t *taking) decide() {
-	t.once.Do(func() {
-		defer close(t.done)
-		t.refused = unjournalled() // of a journal that panics
-		t.ask(t)
-	})
+	if t.asked.Swap(true) {
+		return
+	}
+	defer close(t.done)
+	t.refused = unjournalled() // of a journal that panics
+	t.ask(t)
 }
 
-func (t *taking) in() bool { return t.earlier == nil && t.refused == nil }
+// in reports whether the journal has the call, and it may run.
+func (t *taking) in() bool { return t.earlier == nil && t.refused == nil && t.over == nil }
 
 // remember sees to it that a call that was registered is journalled: within a moment, or as soon as something depends on it.
 // Nothing is made for the call before that, and nothing that a cell says is heard.
@@ -60,8 +62,13 @@ func (s *Supervisor) enter(c *call, t *taking) (earlier awaiter, refused *a2e.Er
 	ctx, cancel := context.WithTimeout(context.Background(), journalLimit)
 	defer cancel()
 	record := c.record(s.cfg.Instance)
+	record.Share = c.share
 	t.cell = record.Cell
 	old, err := s.journal.Accept(ctx, record, c.accepted.Add(-Replay))
+	var over *control.OverError
+	if errors.As(err, &over) {
+		t.over, err = s.overShare(over), nil
+	}
 	switch {
 	case err == nil && old == nil:
 		s.watch.CallAccepted(c.who.Door)
@@ -74,6 +81,12 @@ func (s *Supervisor) enter(c *call, t *taking) (earlier awaiter, refused *a2e.Er
 		return nil, duplicate(c.key.reqID)
 	}
 	return &stored{s: s, record: *old}, nil
+}
+
+// spare takes back that a call has a cell, which heard its request and is not heard: nobody pays for it.
+func (c *call) spare() {
+	c.to(control.Stopping)
+	c.update(func(v *control.Call) { v.Cell, v.Started, v.Deadline = "", time.Time{}, time.Time{} })
 }
 
 // unjournalled refuses a call that would have no record.
@@ -94,8 +107,7 @@ func (s *Supervisor) note(c *call) {
 	s.journal.Note(view)
 }
 
-// conclude journals a call's answer, and returns the record and the answer that stand. They are others only if somebody
-// took this supervisor for dead and closed its call.
+// conclude makes the record of a call's end, with its answer.
 func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record, *a2e.CallResponse) {
 	raw, err := json.Marshal(answer)
 	if err != nil { // data that has no JSON form cannot come from a cell
@@ -106,55 +118,8 @@ func (s *Supervisor) conclude(c *call, answer *a2e.CallResponse) (control.Record
 	mine.Account, mine.Ran = s.account(c, &c.ran), ranUnder(c.ran.policy)
 	settle(&mine, raw, answer.Error)
 	mine.Phases = c.course.phases(c.accepted, mine.Ended)
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
-	defer cancel()
-	stands, err := s.journal.End(ctx, mine)
-	if err != nil {
-		s.logOf(c).Error("an answer is not journalled yet", "error", err)
-		c.owed.Store(true)
-		s.insisting.Add(1)
-		s.tidying.Go(func() {
-			defer c.owed.Store(false)
-			s.insist(mine)
-		})
-		return mine, answer
-	}
-	if bytes.Equal(stands.Answer, raw) {
-		return mine, answer
-	}
-	if theirs := answerOf(stands.Answer); theirs != nil {
-		s.logOf(c).Error("a call was closed by another supervisor while it ran here")
-		return stands, theirs
-	}
+	c.ran = ran{} // the record has what is to be kept of it
 	return mine, answer
-}
-
-// insist journals an answer that has been given already, until it is or the supervisor gives up.
-func (s *Supervisor) insist(r control.Record) {
-	defer s.insisting.Add(-1)
-	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
-		last := false
-		select {
-		case <-time.After(wait):
-		case <-s.base.Done():
-			last = true
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), journalLimit)
-		stands, err := s.journal.End(ctx, r)
-		cancel()
-		switch {
-		case err == nil && string(stands.Answer) != string(r.Answer):
-			s.logOfRecord(&r).Error("an answer was given, and another one stands: another supervisor has closed the call meanwhile", "stands", stands.Reason)
-			return
-		case err == nil:
-			s.logOfRecord(&r).Info("an answer is journalled at last")
-			return
-		case last:
-			s.unwritten.Add(1)
-			s.logOfRecord(&r).Error("an answer was given and never journalled", "error", err)
-			return
-		}
-	}
 }
 
 // settle makes r the record of a call that has its answer.

@@ -21,6 +21,19 @@ const (
 
 var errNoUID = errors.New("all 1000 user ids for cells are in use")
 
+// mostCells is how many cells of calls a supervisor has at once whose users are of the range: the rest of it is for cells
+// that wait, and for calls within calls.
+const mostCells = uidCount / 10 * 9
+
+// user returns a user id for a cell, and the function that gives it back. Where the engine gives each cell a user of its own,
+// all specs have the same one.
+func (s *Supervisor) user() (uint32, func(), error) {
+	if s.gate.ownUsers() {
+		return uidFirst, func() {}, nil
+	}
+	return s.uids.acquire()
+}
+
 // uids hands out user ids. Supervisors on one host share the range through locks on files in dir; the kernel gives a
 // lock back when its process dies.
 type uids struct {

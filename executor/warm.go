@@ -68,7 +68,7 @@ func fingerprint(eff policies.Effective, w compile.Workload) string {
 	}
 	b = strconv.AppendBool(strconv.AppendBool(b, w.Frames), w.Prestart)
 	for _, list := range [][]string{
-		{eff.Runtime, w.Skill, w.Instance, w.Image.ID, w.OS, w.Arch, w.Bundle.Name, w.Bundle.Digest, w.Runner.Digest, w.Engine.Digest},
+		{eff.Runtime, w.Skill, w.Tenant, w.Instance, w.Image.ID, w.OS, w.Arch, w.Bundle.Name, w.Bundle.Digest, w.Runner.Digest, w.Engine.Digest},
 		eff.Network.Allow, w.Image.Env, w.Image.Volumes, w.Entrypoint, w.Cmd, w.Command, w.Env,
 	} {
 		b = strconv.AppendInt(b, int64(len(list)), 10)
@@ -163,7 +163,7 @@ func (s *Supervisor) waits(name string) bool {
 // again makes the specs of cells that are started ahead for calls like this one.
 func (s *Supervisor) again(b *blueprint) func(time.Duration) (*sandbox.Spec, func(), error) {
 	return func(wait time.Duration) (*sandbox.Spec, func(), error) {
-		uid, release, err := s.uids.acquire()
+		uid, release, err := s.user()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -185,8 +185,9 @@ func (s *Supervisor) Room(memory int64) bool {
 	return queue == nil || queue.Room(memory)
 }
 
-// Busy reports whether calls queue.
+// Busy reports whether calls queue, for a share or for their turn to start a cell.
 func (s *Supervisor) Busy() bool {
 	queue := s.gate.now()
-	return queue != nil && queue.Busy()
+	_, _, turns := s.gate.starts.Use()
+	return queue != nil && queue.Busy() || turns > 0
 }

@@ -25,7 +25,7 @@ type a2aTask struct {
 // a2a makes a request of HTTP+JSON.
 func (d *daemon) a2a(t *testing.T, method, path, body string, into any) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, d.url+"/a2a/"+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), method, d.URL+"/a2a/"+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,8 @@ func TestA2ATasksSurviveAKill(t *testing.T) {
 		return got
 	}
 	testutil.Poll(t, time.Minute, func() bool { return show(slow.ID).Status.State == "TASK_STATE_WORKING" })
-	d.kill(t)
-	d = serveIn(t, d.dir, bin, env)
+	d.Kill(t)
+	d = serveIn(t, d.Dir, bin, env)
 
 	again := show(done.ID)
 	before, _ := json.Marshal(done)
@@ -107,7 +107,7 @@ func TestA2ACancel(t *testing.T) {
 	d := serve(t, binary(t), "HOTCELL_SKILLS="+skillFolder(t, map[string]string{"nap": napSkill}), "HOTCELL__POOL__MAX=0")
 	asked := d.send(t, `"parts":[{"text":"which was it?"}]`, "")
 	slow := d.send(t, `"metadata":{"skill_id":"nap"},"parts":[{"data":{"seconds":300}}]`, `"returnImmediately":true`)
-	testutil.Poll(t, time.Minute, func() bool { return count(owned(d.id(t)), "cell running") == 1 })
+	testutil.Poll(t, time.Minute, func() bool { return count(owned(d.ID(t)), "cell running") == 1 })
 	for _, id := range []string{asked.ID, slow.ID} {
 		var got a2aTask
 		d.a2a(t, http.MethodPost, "tasks/"+id+":cancel", "", &got)
@@ -119,5 +119,5 @@ func TestA2ACancel(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	}
-	testutil.Poll(t, time.Minute, func() bool { return count(owned(d.id(t)), "cell running") == 0 })
+	testutil.Poll(t, time.Minute, func() bool { return count(owned(d.ID(t)), "cell running") == 0 })
 }

@@ -33,7 +33,7 @@ print(json.dumps({"type": "skill/result", "success": True, "data": args}))
 func TestTheDocumentsWireExamplesThroughTheDaemon(t *testing.T) {
 	d := serve(t, binary(t))
 	t.Run("socket", func(t *testing.T) {
-		conn, err := net.Dial("unix", d.socket)
+		conn, err := net.Dial("unix", d.Socket)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestTheDocumentsWireExamplesThroughTheDaemon(t *testing.T) {
 		defer cancel()
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		ask := func(method, path, session, body string) *http.Response {
-			req, err := http.NewRequestWithContext(ctx, method, d.url+path, strings.NewReader(body))
+			req, err := http.NewRequestWithContext(ctx, method, d.URL+path, strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestAPythonClientOverHTTP(t *testing.T) {
 	d := serve(t, binary(t), "HOTCELL_SKILLS="+skillFolder(t, map[string]string{"teller": tellerSkill}))
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "python3", "testdata/a2e_client.py", d.url).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "python3", "testdata/a2e_client.py", d.URL).CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(out), "fine: ") {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -160,7 +160,7 @@ func TestCanary(t *testing.T) {
 			}
 			living := &search{t: t, canaries: canaries}
 			living.cells(d)
-			living.process(d.cmd.Process.Pid, "hotcell")
+			living.process(d.Cmd.Process.Pid, "hotcell")
 			upstream.release <- struct{}{}
 			all := <-said
 			after := &search{t: t, canaries: canaries}
@@ -188,9 +188,9 @@ func TestCanary(t *testing.T) {
 			t.Errorf("the provider was never shown %s", c.name)
 		}
 	}
-	d.stop(t)
+	d.Stop(t)
 	rest := &search{t: t, canaries: canaries}
-	rest.must("hotcell's log", d.stderr.Bytes(), `"level":"DEBUG"`, `"trace_id":`)
+	rest.must("hotcell's log", d.Stderr.Bytes(), `"level":"DEBUG"`, `"trace_id":`)
 	spans, err := json.Marshal(traces.Spans())
 	if err != nil || traces.Headers()[0].Get("X-Key") != header.value {
 		t.Errorf("the collector was shown %v (%v)", traces.Headers(), err)
@@ -277,7 +277,7 @@ func canaryFolder(t *testing.T) string {
 
 // wireOf sends one request over the socket and returns all that comes back, as it is on the wire.
 func wireOf(d *daemon, line string) []byte {
-	conn, err := net.Dial("unix", d.socket)
+	conn, err := net.Dial("unix", d.Socket)
 	if err != nil {
 		return []byte(err.Error())
 	}

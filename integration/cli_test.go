@@ -41,10 +41,10 @@ func shape(t *testing.T, line string) (kind string, fields []string) {
 
 func TestTheDocumentsWireExamples(t *testing.T) {
 	r := command(t, binary(t), wireExamples, "stdio")
-	if r.exit != 0 {
+	if r.Exit != 0 {
 		t.Fatalf("%+v", r)
 	}
-	checkExamples(t, r.stdout)
+	checkExamples(t, r.Stdout)
 }
 
 // checkExamples checks what the examples of the document were answered with, a message a line.
@@ -123,20 +123,20 @@ func TestBadInput(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := command(t, bin, tt.stdin, tt.args...)
-			if r.exit != tt.exit {
-				t.Errorf("exit %d, want %d", r.exit, tt.exit)
+			if r.Exit != tt.exit {
+				t.Errorf("exit %d, want %d", r.Exit, tt.exit)
 			}
-			lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
-			if len(lines) > 2 || strings.Contains(r.stderr, "goroutine") {
-				t.Errorf("stderr is not one line and a hint: %s", r.stderr)
+			lines := strings.Split(strings.TrimSpace(r.Stderr), "\n")
+			if len(lines) > 2 || strings.Contains(r.Stderr, "goroutine") {
+				t.Errorf("stderr is not one line and a hint: %s", r.Stderr)
 			}
 			for _, word := range tt.says {
 				if !strings.Contains(lines[0], word) {
 					t.Errorf("%q does not say %q", lines[0], word)
 				}
 			}
-			if r.stdout != "" {
-				t.Errorf("stdout: %s", r.stdout)
+			if r.Stdout != "" {
+				t.Errorf("stdout: %s", r.Stdout)
 			}
 		})
 	}
@@ -146,11 +146,11 @@ func TestNoEngine(t *testing.T) {
 	bin := binary(t)
 	t.Setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
 	r := command(t, bin, "", "run", "code-review", "--arg", "code=1")
-	if r.exit != 5 || !strings.Contains(r.stderr, "unix:///nowhere/docker.sock") || !strings.Contains(r.stderr, "start it") {
+	if r.Exit != 5 || !strings.Contains(r.Stderr, "unix:///nowhere/docker.sock") || !strings.Contains(r.Stderr, "start it") {
 		t.Errorf("%+v", r)
 	}
 	r = command(t, bin, wireExamples, "stdio")
-	if r.exit != 0 || !strings.Contains(r.stdout, `"code":"sandbox_crash"`) || !strings.Contains(r.stdout, `"reason":"engine_unavailable"`) {
+	if r.Exit != 0 || !strings.Contains(r.Stdout, `"code":"sandbox_crash"`) || !strings.Contains(r.Stdout, `"reason":"engine_unavailable"`) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -160,7 +160,7 @@ func TestJSONOutputIsTheWire(t *testing.T) {
 	bin := binary(t)
 	for _, args := range [][]string{{"run", "code-review", "--json", "--args", `{"code":"import os"}`}, {"run", "nobody", "--json"}} {
 		r := command(t, bin, "", args...)
-		lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+		lines := strings.Split(strings.TrimSpace(r.Stdout), "\n")
 		for i, line := range lines {
 			kind, _ := shape(t, line)
 			if want := map[bool]string{true: "skill/call/resp", false: "skill/event"}[i == len(lines)-1]; kind != want {

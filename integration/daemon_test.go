@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,41 +16,6 @@ import (
 	"github.com/hotcell/hotcell/internal/testutil"
 )
 
-// call sends one request over the daemon's socket and returns the answer, with the number of events before it.
-func (d *daemon) call(line string) (*a2e.CallResponse, int, error) {
-	conn, err := net.Dial("unix", d.socket)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil {
-		return nil, 0, err
-	}
-	if _, err := io.WriteString(conn, line+"\n"); err != nil {
-		return nil, 0, err
-	}
-	events := 0
-	for lines := json.NewDecoder(conn); ; {
-		var raw json.RawMessage
-		if err := lines.Decode(&raw); err != nil {
-			return nil, events, err
-		}
-		var head a2e.Header
-		if err := json.Unmarshal(raw, &head); err != nil {
-			return nil, events, err
-		}
-		switch head.Type {
-		case a2e.TypeEvent:
-			events++
-		case a2e.TypeCallResponse:
-			var answer a2e.CallResponse
-			return &answer, events, json.Unmarshal(raw, &answer)
-		default:
-			return nil, events, fmt.Errorf("unexpected %s", raw)
-		}
-	}
-}
-
 // Fifty at once over the socket all end right; TestMain sees to it that nothing of them is left.
 func TestFiftyCallsAtOnce(t *testing.T) {
 	d := serve(t, binary(t))
@@ -59,7 +23,7 @@ func TestFiftyCallsAtOnce(t *testing.T) {
 	for i := range 50 {
 		wg.Go(func() {
 			id := fmt.Sprintf("c%d", i)
-			answer, events, err := d.call(`{"type":"skill/call/req","id":"` + id + `","name":"code_review","arguments":{"code":"import os\n"}}`)
+			answer, events, err := d.Call(`{"type":"skill/call/req","id":"` + id + `","name":"code_review","arguments":{"code":"import os\n"}}`)
 			if err != nil || answer.Error != nil {
 				t.Errorf("%s: %v, %+v", id, err, answer)
 				return
@@ -71,7 +35,7 @@ func TestFiftyCallsAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	metrics := get(t, d.url+"/metrics")
+	metrics := get(t, d.URL+"/metrics")
 	for _, want := range []string{
 		`hotcell_calls_total{code="ok",door="socket",reason="",skill="code-review"} 50`,
 	} {
@@ -80,7 +44,7 @@ func TestFiftyCallsAtOnce(t *testing.T) {
 		}
 	}
 	testutil.Poll(t, time.Minute, func() bool {
-		m := get(t, d.url+"/metrics")
+		m := get(t, d.URL+"/metrics")
 		return strings.Contains(m, "hotcell_cells_created_total 50") && strings.Contains(m, "hotcell_cells_destroyed_total 50")
 	})
 }
@@ -103,23 +67,23 @@ func TestCallsAreListedAndCancelled(t *testing.T) {
 	d := serve(t, bin, "HOTCELL_SKILLS="+dir)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		answer, _, err := d.call(`{"type":"skill/call/req","id":"w1","name":"waits","arguments":{}}`)
+		answer, _, err := d.Call(`{"type":"skill/call/req","id":"w1","name":"waits","arguments":{}}`)
 		if err != nil || answer.Error == nil || answer.Error.Reason() != a2e.ReasonCancelled {
 			t.Errorf("%v, %+v", err, answer)
 		}
 	})
-	testutil.Poll(t, time.Minute, func() bool { return strings.Contains(get(t, d.url+"/v1/calls/w1"), `"Running"`) })
-	if r := command(t, bin, "", "calls", "list", "--url", d.url); r.exit != 0 || !strings.Contains(r.stdout, "waits") || !strings.Contains(r.stdout, "Running") {
+	testutil.Poll(t, time.Minute, func() bool { return strings.Contains(get(t, d.URL+"/v1/calls/w1"), `"Running"`) })
+	if r := command(t, bin, "", "calls", "list", "--url", d.URL); r.Exit != 0 || !strings.Contains(r.Stdout, "waits") || !strings.Contains(r.Stdout, "Running") {
 		t.Errorf("calls list: %+v", r)
 	}
-	if r := command(t, bin, "", "calls", "cancel", "w1", "--url", d.url); r.exit != 0 {
+	if r := command(t, bin, "", "calls", "cancel", "w1", "--url", d.URL); r.Exit != 0 {
 		t.Errorf("calls cancel: %+v", r)
 	}
 	wg.Wait()
-	if r := command(t, bin, "", "calls", "show", "w1", "--url", d.url); r.exit != 0 || !strings.Contains(r.stdout, "Canceled") {
+	if r := command(t, bin, "", "calls", "show", "w1", "--url", d.URL); r.Exit != 0 || !strings.Contains(r.Stdout, "Canceled") {
 		t.Errorf("calls show: %+v", r)
 	}
-	if r := command(t, bin, "", "calls", "cancel", "w1", "--url", d.url); r.exit == 0 || !strings.Contains(r.stderr, "ended") {
+	if r := command(t, bin, "", "calls", "cancel", "w1", "--url", d.URL); r.Exit == 0 || !strings.Contains(r.Stderr, "ended") {
 		t.Errorf("cancelling again: %+v", r)
 	}
 }
@@ -127,31 +91,16 @@ func TestCallsAreListedAndCancelled(t *testing.T) {
 // Whoever hangs up on the socket cancels its call.
 func TestHangingUpCancels(t *testing.T) {
 	d := serve(t, binary(t))
-	conn, err := net.Dial("unix", d.socket)
+	conn, err := net.Dial("unix", d.Socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, `{"type":"skill/call/req","id":"h1","name":"data-profile","arguments":{"csv":"`+strings.Repeat(`a,b,c\n`, 200_000)+`"}}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	testutil.Poll(t, time.Minute, func() bool { return strings.Contains(get(t, d.url+"/v1/calls/h1"), `"Running"`) })
+	testutil.Poll(t, time.Minute, func() bool { return strings.Contains(get(t, d.URL+"/v1/calls/h1"), `"Running"`) })
 	conn.Close()
-	testutil.Poll(t, time.Minute, func() bool { return strings.Contains(get(t, d.url+"/v1/calls/h1"), `"Canceled"`) })
-}
-
-func get(t *testing.T, url string) string {
-	t.Helper()
-	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	defer http.DefaultClient.CloseIdleConnections()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	testutil.Poll(t, time.Minute, func() bool { return strings.Contains(get(t, d.URL+"/v1/calls/h1"), `"Canceled"`) })
 }
 
 func grep(text, word string) string {

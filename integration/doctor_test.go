@@ -22,14 +22,14 @@ import (
 func examined(t *testing.T, bin string, args ...string) (doctor.Report, int) {
 	t.Helper()
 	r := command(t, bin, "", append([]string{"doctor", "--json"}, args...)...)
-	if r.stderr != "" {
-		t.Errorf("stderr: %s", r.stderr)
+	if r.Stderr != "" {
+		t.Errorf("stderr: %s", r.Stderr)
 	}
 	var report doctor.Report
-	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil {
-		t.Fatalf("%v: %s", err, r.stdout)
+	if err := json.Unmarshal([]byte(r.Stdout), &report); err != nil {
+		t.Fatalf("%v: %s", err, r.Stdout)
 	}
-	return report, r.exit
+	return report, r.Exit
 }
 
 // On this engine every control holds, as a cell has seen itself, and the cell is gone.
@@ -162,7 +162,7 @@ func TestDoctorOfAnEngineThatLies(t *testing.T) {
 		return evil.ReplaceAll(b, []byte(`"$1":"\u001b]0;x\u0007\u001b[2J\r\n✗ evil\u202e`))
 	}}})
 	r := command(t, bin, "", "doctor")
-	if strings.ContainsAny(r.stdout, "\x1b\x07\r\u202e") || strings.Contains(r.stdout, "\n✗ evil") || !strings.Contains(r.stdout, "evil") {
-		t.Errorf("exit %d: %q", r.exit, r.stdout)
+	if strings.ContainsAny(r.Stdout, "\x1b\x07\r\u202e") || strings.Contains(r.Stdout, "\n✗ evil") || !strings.Contains(r.Stdout, "evil") {
+		t.Errorf("exit %d: %q", r.Exit, r.Stdout)
 	}
 }

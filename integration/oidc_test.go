@@ -72,7 +72,7 @@ func TestTokensOfAnIssuer(t *testing.T) {
 		"HOTCELL__AUTH__OIDC__ADMINS=ops")
 	ask := func(token, method, path, body string) (int, string) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), method, d.url+path, strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), method, d.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func startPrometheus(t *testing.T, d *daemon) *prometheus {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer("127.0.0.1:8765", strings.TrimPrefix(d.url, "http://"), "_interval: 15s", "_interval: 500ms").Replace(string(shipped))
+	text := strings.NewReplacer("127.0.0.1:8765", strings.TrimPrefix(d.URL, "http://"), "_interval: 15s", "_interval: 500ms").Replace(string(shipped))
 	write("prometheus.yml", []byte(text))
 	p := &prometheus{url: "http://" + freeAddress(t)}
 	cmd := exec.Command("prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
@@ -186,9 +186,9 @@ func (d *daemon) callers(t *testing.T) (stop func()) {
 				`{"type":"skill/call/req","id":"bad-%d","name":"code-review","arguments":{"made-up":true}}`,
 				`{"type":"skill/call/req","id":"none-%d","name":"made-up-%[1]d","arguments":{}}`,
 			} {
-				_, _, _ = d.call(fmt.Sprintf(line, i)) // what becomes of it is the metrics' business
+				_, _, _ = d.Call(fmt.Sprintf(line, i)) // what becomes of it is the metrics' business
 			}
-			resp, err := http.Post(d.url+"/v1/calls", "application/json", strings.NewReader(fmt.Sprintf(`{"name":"code-review","id":"web-%d","arguments":{"code":"x"}}`, i)))
+			resp, err := http.Post(d.URL+"/v1/calls", "application/json", strings.NewReader(fmt.Sprintf(`{"name":"code-review","id":"web-%d","arguments":{"code":"x"}}`, i)))
 			if err == nil {
 				resp.Body.Close()
 			}
@@ -217,7 +217,7 @@ func TestPrometheus(t *testing.T) {
 	p.everyQueryAnswers(t)
 	testutil.Poll(t, time.Minute, func() bool { return len(p.firing(t)) == 0 }) // a machine that is busy may be slow at first
 	p.nothingGrows(t)
-	if calls := get(t, d.url+"/v1/calls?limit=100"); strings.Contains(calls, `"canary"`) || !strings.Contains(calls, `"code-review"`) {
+	if calls := get(t, d.URL+"/v1/calls?limit=100"); strings.Contains(calls, `"canary"`) || !strings.Contains(calls, `"code-review"`) {
 		t.Errorf("the canary is somebody's call: %.500s", calls)
 	}
 
@@ -227,7 +227,7 @@ func TestPrometheus(t *testing.T) {
 		return slices.DeleteFunc([]string{"HotcellNotReady", "HotcellEngineErrors", "HotcellCallsFail"}, func(name string) bool { return slices.Contains(fire, name) })
 	}
 	testutil.Poll(t, time.Minute, func() bool { return len(missing()) == 0 })
-	if body := get(t, d.url+"/readyz"); !strings.Contains(body, "no engine answers") {
+	if body := get(t, d.URL+"/readyz"); !strings.Contains(body, "no engine answers") {
 		t.Errorf("/readyz: %s", body)
 	}
 	if err := proxy.Up(); err != nil {
@@ -251,7 +251,7 @@ func (p *prometheus) isWellAgain(t *testing.T, d *daemon) {
 		}
 	}()
 	testutil.Poll(t, time.Minute, func() bool {
-		ready = get(t, d.url+"/readyz")
+		ready = get(t, d.URL+"/readyz")
 		return strings.Contains(ready, `"ready"`)
 	})
 	t.Logf("ready %v after the engine's return", time.Since(back).Round(time.Millisecond))

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,40 +13,11 @@ import (
 	"github.com/hotcell/hotcell/sandbox"
 )
 
-// soaking reports whether times are judged: on a machine that does nothing else.
-func soaking() bool { return os.Getenv("HOTCELL_SOAK_CALLS") != "" }
-
-// patience is a limit where times are judged, and much more elsewhere, where only the end counts.
-func patience(limit time.Duration) time.Duration {
-	if soaking() {
-		return limit
-	}
-	return max(10*limit, time.Minute)
-}
-
 // napSkill sleeps as long as it is told and succeeds.
 const napSkill = `import json, sys, time
 time.sleep(json.loads(sys.stdin.readline())["arguments"]["seconds"])
 print('{"type":"skill/result","success":true,"data":"slept"}')
 `
-
-// skillFolder writes skills of one script each.
-func skillFolder(t *testing.T, scripts map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, script := range scripts {
-		for file, text := range map[string]string{"SKILL.md": "---\nname: " + name + "\ndescription: for tests\n---\n", "main.py": script} {
-			path := filepath.Join(dir, name, file)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return dir
-}
 
 func nap(id string, seconds string) string {
 	return `{"type":"skill/call/req","id":"` + id + `","name":"nap","arguments":{"seconds":` + seconds + `}}`
@@ -88,18 +58,18 @@ func TestKillNine(t *testing.T) {
 	bin := binary(t)
 	env := "HOTCELL_SKILLS=" + skillFolder(t, map[string]string{"nap": napSkill})
 	d := serve(t, bin, env, "HOTCELL__POOL__MAX=1")
-	dead := d.id(t)
+	dead := d.ID(t)
 	var calls sync.WaitGroup
 	for _, id := range []string{"a", "b", "c"} {
 		calls.Go(func() {
-			if answer, _, err := d.call(nap(id, "300")); err == nil {
+			if answer, _, err := d.Call(nap(id, "300")); err == nil {
 				t.Errorf("%s was answered by a dead daemon: %+v", id, answer)
 			}
 		})
 	}
 	// Three calls, and a cell that waits for the next one.
 	testutil.Poll(t, time.Minute, func() bool { return count(owned(dead), "cell running") == 4 })
-	d.kill(t)
+	d.Kill(t)
 	killed := time.Now()
 	calls.Wait()
 	testutil.Poll(t, patience(2*time.Second), func() bool { return count(owned(dead), "cell running") == 0 })
@@ -112,28 +82,28 @@ func TestKillNine(t *testing.T) {
 	if n := len(owned(dead)); n != 9 {
 		t.Errorf("the dead one has %d things, want 4 cells that ended, 4 in other states and a fill: %v", n, owned(dead))
 	}
-	others := bystanders(t, d.dir, dead)
+	others := bystanders(t, d.Dir, dead)
 	beside := serve(t, bin, env, "HOTCELL__POOL__MAX=0")
 	var call sync.WaitGroup
 	call.Go(func() {
-		answer, _, err := beside.call(nap("beside", "6"))
+		answer, _, err := beside.Call(nap("beside", "6"))
 		if err != nil || answer.Error != nil || answer.Data.Data != "slept" {
 			t.Errorf("the call of another daemon: %v, %+v", err, answer)
 		}
 	})
-	testutil.Poll(t, time.Minute, func() bool { return count(owned(beside.id(t)), "cell running") == 1 })
+	testutil.Poll(t, time.Minute, func() bool { return count(owned(beside.ID(t)), "cell running") == 1 })
 
 	began := time.Now()
-	next := serveIn(t, d.dir, bin, env)
+	next := serveIn(t, d.Dir, bin, env)
 	testutil.Poll(t, patience(10*time.Second), func() bool { return len(owned(dead)) == 0 })
 	t.Logf("all is gone %v after the next start", time.Since(began).Round(time.Millisecond))
 	call.Wait()
 	for id, was := range others {
 		if is := state(id); is != was {
-			t.Errorf("a bystander, %s before, is now %q: %s", was, is, next.stderr)
+			t.Errorf("a bystander, %s before, is now %q: %s", was, is, next.Stderr)
 		}
 	}
-	if got := next.instances(t); len(got) != 3 || got[dead] || !got["living"] {
+	if got := next.Instances(t); len(got) != 3 || got[dead] || !got["living"] {
 		t.Errorf("instances %v, want the dead one, the bystander and the next", got)
 	}
 }
@@ -175,20 +145,20 @@ func TestTwoOfOneFolder(t *testing.T) {
 	d := serve(t, bin, env)
 	var call sync.WaitGroup
 	call.Go(func() {
-		answer, _, err := d.call(nap("theirs", "5"))
+		answer, _, err := d.Call(nap("theirs", "5"))
 		if err != nil || answer.Error != nil || answer.Data.Data != "slept" {
 			t.Errorf("the daemon's call: %v, %+v", err, answer)
 		}
 	})
-	testutil.Poll(t, time.Minute, func() bool { return count(owned(d.id(t)), "cell running") == 1 })
+	testutil.Poll(t, time.Minute, func() bool { return count(owned(d.ID(t)), "cell running") == 1 })
 	t.Setenv("HOTCELL_SKILLS", strings.TrimPrefix(env, "HOTCELL_SKILLS="))
 	for range 3 {
-		if r := command(t, bin, "", "run", "nap", "--arg", "seconds:=0", "--data-dir", filepath.Join(d.dir, "data")); r.exit != 0 {
+		if r := command(t, bin, "", "run", "nap", "--arg", "seconds:=0", "--data-dir", filepath.Join(d.Dir, "data")); r.Exit != 0 {
 			t.Errorf("%+v", r)
 		}
 	}
 	call.Wait()
-	if got := d.instances(t); len(got) != 1 {
+	if got := d.Instances(t); len(got) != 1 {
 		t.Errorf("instances %v, want the daemon alone", got)
 	}
 }
@@ -199,18 +169,18 @@ func TestRunSweeps(t *testing.T) {
 	dir := t.TempDir()
 	env := "HOTCELL_SKILLS=" + skillFolder(t, map[string]string{"nap": napSkill})
 	d := serveIn(t, dir, bin, env)
-	dead := d.id(t)
-	d.kill(t)
+	dead := d.ID(t)
+	d.Kill(t)
 	container(t, "hotcell-reap-"+dead, "running", labels("cell", dead, "hotcell-reap-"+dead))
 	t.Setenv("HOTCELL_SKILLS", strings.TrimPrefix(env, "HOTCELL_SKILLS="))
 	testutil.Poll(t, time.Minute, func() bool { // what is stuck for longer than a command waits is the next one's
 		r := command(t, bin, "", "run", "nap", "--arg", "seconds:=0", "--data-dir", filepath.Join(dir, "data"))
-		if r.exit != 0 || strings.Contains(r.stderr, "left behind") {
+		if r.Exit != 0 || strings.Contains(r.Stderr, "left behind") {
 			t.Fatalf("%+v", r)
 		}
 		return len(owned(dead)) == 0
 	})
-	if got := d.instances(t); len(got) != 1 || got[dead] {
+	if got := d.Instances(t); len(got) != 1 || got[dead] {
 		t.Errorf("instances %v, want the dead one alone", got)
 	}
 }

@@ -68,7 +68,7 @@ func (s *search) folder(place, dir string) (bytesRead int64) {
 func (s *search) cells(d *daemon) {
 	s.t.Helper()
 	cells := 0
-	for id, what := range owned(d.id(s.t)) {
+	for id, what := range owned(d.ID(s.t)) {
 		if what != "cell running" {
 			continue
 		}
@@ -112,7 +112,7 @@ func (s *search) engine(d *daemon) {
 		s.t.Fatal(err)
 	}
 	read := int64(0)
-	for id := range owned(d.id(s.t)) {
+	for id := range owned(d.ID(s.t)) {
 		for _, sub := range []string{"containers", "volumes"} {
 			read += s.folder("the engine's disk", filepath.Join(info.DockerRootDir, sub, id))
 		}
@@ -173,10 +173,10 @@ func (s *search) pages(d *daemon, call string) {
 	for path, word := range map[string]string{
 		"/metrics": "hotcell_calls_total", "/v1/calls": call, "/v1/calls/" + call: call, "/v1/calls/" + call + "/events": call,
 	} {
-		s.must(path, []byte(get(s.t, d.url+path)), word)
+		s.must(path, []byte(get(s.t, d.URL+path)), word)
 	}
 	for _, path := range []string{"/healthz", "/readyz", "/openapi.json", "/debug/pprof/", "/debug/pprof/goroutine?debug=2", "/debug/vars", "/v1/audit"} {
-		resp, err := http.Get(d.url + path)
+		resp, err := http.Get(d.URL + path)
 		if err != nil {
 			s.t.Error(err)
 			continue

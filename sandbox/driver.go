@@ -17,6 +17,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrStartFailed: the engine refused to start the cell's process; see [StartError].
 	ErrStartFailed = errors.New("cell did not start")
+	// ErrTooMuch: the cell said more, over its streams and all that goes through them, than the driver carries.
+	ErrTooMuch = errors.New("more than this sandbox driver carries")
 )
 
 // StartError says why a cell's first process did not start. It wraps [ErrStartFailed].
@@ -60,6 +62,12 @@ type Pinger interface {
 	Ping(ctx context.Context) error
 }
 
+// Checker is a driver whose cells rely on what an operator has made beforehand. Check fails with ErrUnsupported where that is
+// not as it has to be, and with ErrUnavailable where nobody can tell.
+type Checker interface {
+	Check(ctx context.Context) error
+}
+
 // Pool is a driver that starts cells ahead of their calls, for specs that have a Key.
 type Pool interface {
 	// Lease returns a cell that waits under key and has started, and its name. It is nil when none waits, and asks no
@@ -86,6 +94,9 @@ type Capabilities struct {
 	CPUs     int
 	Memory   int64 // bytes
 
+	// OwnUsers: each cell is a user of its own, whichever one its spec names. Then specs may share one.
+	OwnUsers bool
+
 	// Unenforced are the words of the controls that its cells are without, which the operator has accepted.
 	Unenforced []string
 }
@@ -103,7 +114,8 @@ type Sandbox interface {
 	// cut in the middle ends with io.ErrUnexpectedEOF. Closing Stdin delivers EOF to the process.
 	Stdio() Stdio
 
-	// Wait blocks until the cell has stopped and returns how. It may be called by several goroutines and after the end.
+	// Wait blocks until the cell has stopped and returns how. It may be called by several goroutines and after the end. Where
+	// that is not known it fails with ErrUnavailable, or with ErrTooMuch where the driver ended the cell for what it said.
 	Wait(ctx context.Context) (Exit, error)
 
 	// Kill ends all of the cell's processes with SIGKILL. Killing a cell that has stopped succeeds.
@@ -121,6 +133,15 @@ type Stdio struct {
 
 	// Takes is how many bytes Stdin takes from a first writer without waiting for anybody to read them. 0: none are promised.
 	Takes int
+	// Settles is how long Wait may take from the end of Stdout on, where an engine hears of ends by and by. 0: it follows at once.
+	Settles time.Duration
+}
+
+// Interruptible is a Stdout or Stderr whose reader can be called off, so that another one takes over before anything comes.
+type Interruptible interface {
+	// Interrupt on has the Read that waits for the cell to say something, and each one that would have to, return
+	// [os.ErrDeadlineExceeded], until it is off. Nothing is lost.
+	Interrupt(on bool)
 }
 
 // Exit is how a cell ended, as its engine saw it.
@@ -179,7 +200,7 @@ type Witness interface {
 // Listed is something with hotcell's labels on it.
 type Listed struct {
 	ID      string
-	Kind    string // "cell", "fill", "volume", "cgroup"
+	Kind    string // "cell", "fill", "volume", "cgroup", "instance"
 	Name    string
 	Tree    string // of a volume: the name of the tree that it holds; "": that is not known
 	State   string // the engine's word: created, running, exited, dead, removing

@@ -15,9 +15,10 @@ const (
 	LabelCall     = "hotcell.call"     // the call's id
 	LabelSkill    = "hotcell.skill"    // the skill's name
 	LabelExpires  = "hotcell.expires"  // Unix seconds: whoever owns it, it is garbage after this
-	LabelKind     = "hotcell.kind"     // cell, fill, volume
+	LabelKind     = "hotcell.kind"     // cell, fill, volume, instance
 	LabelDigest   = "hotcell.digest"   // of a volume's content
 	LabelPool     = "hotcell.pool"     // "1" on a cell that was started ahead of its call
+	LabelTenant   = "hotcell.tenant"   // whose cell it is, where tenants are kept apart
 )
 
 // Spec says what a cell is. A driver reads it and never changes it.
@@ -34,8 +35,11 @@ type Spec struct {
 	Runtime string // "" for the engine's default
 	ShmSize int64  // bytes of /dev/shm
 
-	// Key names all that decides what the cell runs and what it may do, and nothing of whose it is: specs with one key
-	// differ in name, labels and user id alone. "" is a cell that nobody may start ahead.
+	// Tenant is whose cell it is, for drivers that keep the cells of tenants apart. "" is nobody's in particular.
+	Tenant string `json:",omitempty"`
+
+	// Key names all that decides what the cell runs and what it may do, and nothing of whose it is but the tenant: specs with
+	// one key differ in name, labels and user id alone. "" is a cell that nobody may start ahead.
 	Key string `json:"-"`
 	// Line is whose what this is: of two specs of one line with different content the later one outdates the earlier, so that
 	// none of the earlier waits any longer. "": the skill's name is.

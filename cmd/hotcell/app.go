@@ -68,6 +68,7 @@ type system struct {
 	metrics    http.Handler
 	auth       auth.Authenticator              // knows who calls; nil: nobody has to show anything
 	probe      func(ctx context.Context) error // asks the engine whether it is there
+	check      func(ctx context.Context) error // says whether what cells rely on is there; may be nil
 	installer  catalog.Installer               // keeps the bundles that operators upload
 	audit      control.Auditor                 // reads the audit; may be nil
 	explain    control.Explainer               // these two may be nil as well

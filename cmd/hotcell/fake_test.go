@@ -98,6 +98,7 @@ type bench struct {
 	signals      chan chan<- os.Signal // gets the channel of each notify
 	closed       atomic.Bool
 	probe        func(context.Context) error
+	check        func(context.Context) error
 	journalled   func() error
 	auth         auth.Authenticator
 	reader       catalog.Reader
@@ -138,6 +139,7 @@ func newBench(t testing.TB, run func(ctx context.Context, req *a2e.CallRequest, 
 				agents:     b.agents,
 				supervisor: b.super,
 				probe:      func(ctx context.Context) error { return b.probe(ctx) },
+				check:      b.check,
 				journalled: b.journalled,
 				auth:       b.auth,
 				close:      func() error { b.closed.Store(true); return nil },

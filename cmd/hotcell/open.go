@@ -44,6 +44,6 @@ func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*system, e
 		canary:  bird,
 		catalog: sys.Catalog.Reader, custom: sys.Catalog.Custom, agents: sys.Catalog.Agents, approvals: sys.Catalog.Approvals,
 		skills: sys.Skills, watch: sys.Watch, supervisor: sys.Supervisor, book: sys.Supervisor, pulse: sys.Supervisor, metrics: sys.Metrics, auth: sys.Auth,
-		installer: sys.Installer, audit: sys.Audit, explain: sys.Explain, images: sys.Images, probe: sys.Probe, journalled: sys.Journalled, lost: sys.Lost, close: sys.Close,
+		installer: sys.Installer, audit: sys.Audit, explain: sys.Explain, images: sys.Images, probe: sys.Probe, check: sys.Check, journalled: sys.Journalled, lost: sys.Lost, close: sys.Close,
 	}, nil
 }

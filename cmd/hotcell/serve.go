@@ -15,6 +15,7 @@ import (
 	"github.com/hotcell/hotcell/internal/config"
 	"github.com/hotcell/hotcell/internal/front"
 	"github.com/hotcell/hotcell/internal/rest"
+	"github.com/hotcell/hotcell/sandbox"
 )
 
 const (
@@ -60,6 +61,9 @@ func (a *app) serve(ctx context.Context, overrides map[string]any) error {
 	sys, err := a.open(ctx, cfg, log)
 	if err != nil {
 		return err
+	}
+	if err := checkEngine(ctx, sys); err != nil {
+		return errors.Join(err, sys.close())
 	}
 	hangUp := func() {
 		log.Info("SIGHUP: nothing to reload: skills are read again by themselves, the configuration at a restart")
@@ -125,6 +129,20 @@ func listenError(what, flag string, err error) error {
 		return fmt.Errorf("can't listen at %s: %w: stop what is there, or choose another with %s", what, err, flag)
 	}
 	return fmt.Errorf("can't listen at %s: %w (%s)", what, err, flag)
+}
+
+// checkEngine refuses to start where what keeps cells within bounds is known to be missing. An engine that does not answer is
+// no reason: what is made on it is checked once it does.
+func checkEngine(ctx context.Context, sys *system) error {
+	if sys.check == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	if err := sys.check(ctx); errors.Is(err, sandbox.ErrUnsupported) {
+		return err
+	}
+	return nil
 }
 
 // probeEngine warns of an engine that does not answer. The daemon starts all the same: it may come later, and /readyz

@@ -137,6 +137,25 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// What keeps cells within bounds has to be there from the start; a cluster that does not answer may come later.
+func TestServeChecksWhatCellsRelyOn(t *testing.T) {
+	b := newBench(t, succeed(nil, ""))
+	b.check = func(context.Context) error {
+		return fmt.Errorf("namespace x has no bounds: %w", sandbox.ErrUnsupported)
+	}
+	code := b.run("serve", "--listen", "127.0.0.1:0", "--socket", filepath.Join(t.TempDir(), "h.sock"))
+	if code == 0 || !strings.Contains(b.err.String(), "hotcell: namespace x has no bounds") || strings.Contains(b.err.String(), "ready") || !b.closed.Load() {
+		t.Errorf("exit %d, closed: %v, %s", code, b.closed.Load(), b.err.String())
+	}
+	b = newBench(t, succeed(nil, ""))
+	b.check = func(context.Context) error { return fmt.Errorf("no cluster today: %w", sandbox.ErrUnavailable) }
+	r := start(t, b, "serve", "--listen", "127.0.0.1:0", "--socket", filepath.Join(t.TempDir(), "h.sock"))
+	r.ready(t)
+	if code := r.stop(t); code != 0 {
+		t.Errorf("exit %d: %s", code, r.stderr.String())
+	}
+}
+
 // A daemon whose journal is lost refuses every call: it is not ready.
 func TestServeWithoutItsJournal(t *testing.T) {
 	b := newBench(t, succeed(nil, ""))

@@ -143,7 +143,7 @@ func (q *Quotas) Enter(principal string, nested bool) (*Stay, error) {
 			s.began = append(s.began, now)
 		}
 	}
-	return &Stay{q: q, s: s, principal: principal, nested: nested}, nil
+	return &Stay{q: q, s: s, principal: principal, nested: nested, began: now}, nil
 }
 
 func (q *Quotas) over(s *spent, now time.Time, nested bool) error {
@@ -162,11 +162,21 @@ func (q *Quotas) over(s *spent, now time.Time, nested bool) error {
 	case nested:
 		return nil
 	case limit.InFlight > 0 && s.inFlight >= limit.InFlight:
-		return &OverError{fmt.Sprintf("%d calls in flight", limit.InFlight), again}
+		return limit.OverInFlight()
 	case limit.PerMinute > 0 && len(s.began) >= limit.PerMinute:
-		return &OverError{fmt.Sprintf("%d calls a minute", limit.PerMinute), max(again, time.Minute-now.Sub(s.began[0]))}
+		return limit.OverPerMinute(time.Minute - now.Sub(s.began[0]))
 	}
 	return nil
+}
+
+// OverInFlight says that a principal has all the calls that it may have at once.
+func (q Quota) OverInFlight() *OverError {
+	return &OverError{fmt.Sprintf("%d calls in flight", q.InFlight), again}
+}
+
+// OverPerMinute says that a principal has had all its calls of a minute, and may have another one after a while.
+func (q Quota) OverPerMinute(after time.Duration) *OverError {
+	return &OverError{fmt.Sprintf("%d calls a minute", q.PerMinute), max(again, after)}
 }
 
 // total is what was used within the last day.
@@ -216,7 +226,23 @@ type Stay struct {
 	s         *spent
 	principal string
 	nested    bool
+	began     time.Time
 	once      sync.Once
+}
+
+// Unmake takes back that the call began within the last minute: it was none after all. [Stay.Leave] is to be called all the same.
+func (t *Stay) Unmake() {
+	if t == nil || t.nested {
+		return
+	}
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	for i, at := range t.s.began {
+		if at.Equal(t.began) {
+			t.s.began, t.began = append(t.s.began[:i], t.s.began[i+1:]...), time.Time{}
+			return
+		}
+	}
 }
 
 // Leave counts the call out, and in what it used: processor time, and bytes of memory times seconds. Only the first call does

@@ -186,3 +186,18 @@ func TestWhatIsUsedElsewhere(t *testing.T) {
 	c.refused(t, "ann", "10s of processor time a day")
 	c.enter(t, "bob").Leave(0, 0)
 }
+
+// A call that turned out to be none does not count within its minute.
+func TestACallThatWasNone(t *testing.T) {
+	c := count(Quota{PerMinute: 2})
+	first, second := c.enter(t, "p"), c.enter(t, "p")
+	c.refused(t, "p", "2 calls a minute")
+	second.Unmake()
+	second.Unmake()
+	second.Leave(0, 0)
+	third := c.enter(t, "p")
+	c.refused(t, "p", "2 calls a minute")
+	first.Leave(0, 0)
+	third.Leave(0, 0)
+	(*Stay)(nil).Unmake()
+}

@@ -106,7 +106,10 @@ func (s *site) steps(ctx context.Context, running *sync.WaitGroup) map[string]fu
 			if err := s.holdSome(ctx, crowd); err != nil {
 				return err
 			}
-			return await(ctx, func() bool { return s.busy.Load() == 0 && len(s.Pool.Waiting(names[holdSkill])) == 0 })
+			return await(ctx, func() bool { // cells that are still being destroyed would count as memory of nothing
+				ready, starting, leaving := s.Pool.Count()
+				return s.busy.Load() == 0 && ready+starting+leaving == 0
+			})
 		},
 		"wait": func() error {
 			if err := s.holdSome(ctx, crowd); err != nil {

@@ -8,4 +8,7 @@
 // Three variables of the environment turn the normal, short run into a long one. HOTCELL_SOAK_ROUNDS repeats each row that
 // often, holds it to strict times and prints figures. HOTCELL_SOAK_ENDINGS is how many random endings TestEndings makes.
 // HOTCELL_RUNTIME names the engine's runtime that the cells get; a row whose verdict differs there has a column for it.
+//
+// HOTCELL_DRIVER=oci has the cells made without an engine, and HOTCELL_DRIVER=kubernetes on a cluster. A row whose verdict in a pod is
+// not docker's is listed with the reason, which docs/kubernetes.md repeats.
 package hostile

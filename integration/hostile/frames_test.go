@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,8 +81,8 @@ func frameRows() []row {
 			args: []string{"frames-daemon"}, check: every(data(`"left a daemon"`), numbered)},
 		{name: "result-before-the-deadline", what: "gives its result in good time", stops: "nothing: it is in order", args: []string{"frames-at", "1500"},
 			seconds: 10, check: data(`"at last"`)},
-		{name: "result-after-the-deadline", what: "gives its result too late", stops: "the deadline", args: []string{"frames-at", "2050"},
-			seconds: 2, code: a2e.Timeout, says: "within 2s"},
+		{name: "result-after-the-deadline", what: "gives its result too late", stops: "the deadline", args: []string{"frames-at", strconv.Itoa(1000*deadline(2) + 50)},
+			seconds: 2, code: a2e.Timeout, says: within(2)},
 		{name: "python-daemon", what: "forks twice and talks on", stops: "the runner, which ends what is left", python: pythonDaemon, check: data(`"parent"`)},
 		{name: "python-not-a-number", what: "dumps NaN as JSON", stops: parser, python: `import json
 print(json.dumps({"type": "skill/result", "success": True, "data": float("nan")}))`, code: a2e.SkillError, says: "malformed skill/result"},

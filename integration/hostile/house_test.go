@@ -28,6 +28,9 @@ func newHouse(t *testing.T, rows []row, adjust ...func(*executor.Config)) *house
 	t.Helper()
 	testutil.Require(t, "docker")
 	testutil.Require(t, "image-python")
+	if rig.OnCluster() {
+		testutil.Require(t, "kubernetes")
+	}
 	runtime := os.Getenv("HOTCELL_RUNTIME")
 	if runtime != "" && runtime != "runc" {
 		testutil.Require(t, runtime)
@@ -127,13 +130,22 @@ func (h *house) watch(t *testing.T) {
 	})
 }
 
-// ping asks what makes the cells whether it answers.
+// ping asks what makes the cells whether it answers. A cluster's API server, which others may be using, is asked again.
 func (h *house) ping(ctx context.Context) error {
-	if p, ok := h.Cells.(sandbox.Pinger); ok {
-		return p.Ping(ctx)
+	p, ok := h.Cells.(sandbox.Pinger)
+	if !ok {
+		return nil
 	}
-	return nil
+	for began := time.Now(); ; {
+		err := p.Ping(ctx)
+		if err == nil || !rig.OnCluster() || time.Since(began) > clusterAnswers || ctx.Err() != nil {
+			return err
+		}
+	}
 }
+
+// clusterAnswers is within what time a cluster must answer.
+const clusterAnswers = time.Minute
 
 // figures are what a run of rows is measured by.
 type figures struct {
@@ -170,7 +182,11 @@ func (f *figures) judge(t *testing.T, runtime string) {
 		fmt.Printf("soak: %s under %s: %d calls, %d wrong verdicts, worst overrun %v, slowest answer of hotcell %v, of the engine %v\n",
 			t.Name(), runtime, f.calls, f.wrong, f.overrun.Round(time.Millisecond), f.hotcell.Round(time.Microsecond), f.engine.Round(time.Microsecond))
 	}
-	if worst := max(f.hotcell, f.engine); worst > limit {
-		t.Errorf("the host did not stay responsive: hotcell answered after %v, the engine after %v, want both within %v", f.hotcell, f.engine, limit)
+	engine := limit
+	if rig.OnCluster() {
+		engine = clusterAnswers
+	}
+	if f.hotcell > limit || f.engine > engine {
+		t.Errorf("the host did not stay responsive: hotcell answered after %v, want that within %v, the engine after %v, want that within %v", f.hotcell, limit, f.engine, engine)
 	}
 }

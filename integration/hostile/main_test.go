@@ -2,15 +2,18 @@ package hostile
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/hotcell/hotcell/integration/rig"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/docker"
 )
@@ -20,6 +23,9 @@ var instance = fmt.Sprintf("hostile%d", os.Getpid())
 
 // TestMain runs the tests and then looks for what they left: cells, volumes, cgroups, goroutines.
 func TestMain(m *testing.M) {
+	if flag.Parse(); rig.OnCluster() {
+		_ = flag.Set("test.parallel", strconv.Itoa(rig.AtOnce)) // a pod takes its time, of which little is this machine's
+	}
 	code := m.Run()
 	if err := leftovers(); err != nil {
 		fmt.Fprintln(os.Stderr, "left behind:", err)

@@ -69,7 +69,7 @@ func outputRows() []row {
 		{name: "stdin-unread", what: "does not read its request of 4 MB", stops: "the runner, which waits for no reader",
 			args: []string{"unread", strings.Repeat("r", 4_000_000)}, check: data(`"did not listen"`)},
 		{name: "talks-to-the-end", what: "is in the middle of its output at the deadline", stops: "the deadline", args: []string{"print-until", "60000"},
-			seconds: 2, code: a2e.Timeout, says: "within 2s", check: numbered},
+			seconds: 2, code: a2e.Timeout, says: within(2), check: numbered},
 		{name: "python-flood", what: "prints without end", stops: budget, yaml: short(), python: "while True: print('y' * 50)",
 			code: a2e.SkillError, reason: a2e.ReasonOutputLimit, check: numbered},
 		{name: "python-binary", what: "writes bytes and surrogates", stops: reader, python: pythonBinary, check: every(data(`"\ufffd\u0000ok"`), numbered)},

@@ -13,7 +13,7 @@ func processRows() []row {
 			code: a2e.SandboxCrash, reason: a2e.ReasonSignal, says: "signal " + signal}
 	}
 	endless := func(name, what, stops string, args ...string) row {
-		return row{name: name, what: what, stops: stops, args: args, seconds: 2, code: a2e.Timeout, says: "within 2s"}
+		return row{name: name, what: what, stops: stops, args: args, seconds: 2, code: a2e.Timeout, says: within(2)}
 	}
 	// Under runsc the limit also counts the threads of its own kernel, which dies when it can't have another one.
 	noThread := &verdict{code: a2e.SandboxCrash, reason: a2e.ReasonExit}

@@ -70,6 +70,9 @@ func (r *row) verdict(runtime string) verdict {
 	if rig.Engineless() && r.oci != nil {
 		return *r.oci
 	}
+	if d, differs := differences()[r.name]; differs && rig.OnCluster() {
+		return d.verdict
+	}
 	return verdict{code: r.code, reason: r.reason, says: r.says, check: r.check, cold: r.cold}
 }
 
@@ -93,8 +96,8 @@ func (r *row) request(facts any) *a2e.CallRequest {
 		req.Arguments["victim"] = facts
 	}
 	req.ID = r.id
-	if r.seconds > 0 {
-		req.Timeout = &r.seconds
+	if s := deadline(r.seconds); s > 0 {
+		req.Timeout = &s
 	}
 	return req
 }

@@ -42,7 +42,7 @@ func (h *house) attackWarm(t *testing.T, r *row, got told) {
 		return // it was refused a cell, or none can wait for it
 	}
 	for range 10 { // others may be quicker: rows share skills
-		testutil.Poll(t, 20*time.Second, func() bool { return len(h.Pool.Waiting(r.skill())) > 0 })
+		testutil.Poll(t, settlesWithin(), func() bool { return len(h.Pool.Waiting(r.skill())) > 0 })
 		got := h.attack(t, r)
 		if call, _, err := h.Show(t.Context(), got.answer.ID); err != nil || h.Waited(call.Cell) || t.Failed() {
 			return
@@ -164,7 +164,7 @@ func (h *house) inTime(t *testing.T, got told) {
 	if late > limit {
 		t.Errorf("answered %v after the deadline, want at most %v", late, limit)
 	}
-	testutil.Poll(t, 30*time.Second, func() bool {
+	testutil.Poll(t, settlesWithin(), func() bool {
 		all, err := h.Cells.List(t.Context())
 		for _, l := range all {
 			if l.Kind == "cell" && (l.Labels[sandbox.LabelCall] == got.answer.ID || l.ID == call.Cell) {

@@ -14,8 +14,8 @@ import (
 
 // installed is deploy/kubernetes on a cluster, under names of a test's own.
 type installed struct {
-	system, cells string // namespaces
-	names         *strings.Replacer
+	system, cells, tenant string // namespaces
+	names                 *strings.Replacer
 }
 
 // render builds a kustomization.
@@ -29,13 +29,14 @@ func names(t *testing.T, pairs ...string) *installed {
 	t.Helper()
 	testutil.Require(t, "kubernetes")
 	mark := strings.ToLower(rand.Text()[:8])
-	in := &installed{system: "hotcell-system-" + mark, cells: "hotcell-cells-" + mark}
+	in := &installed{system: "hotcell-system-" + mark, cells: "hotcell-cells-" + mark, tenant: "hotcell-acme-" + mark}
 	in.names = strings.NewReplacer(append(pairs,
 		"hotcell-system", in.system, "namespace: hotcell-cells", "namespace: "+in.cells, "name: hotcell-cells", "name: "+in.cells,
+		"namespace: hotcell-acme", "namespace: "+in.tenant, "name: hotcell-acme", "name: "+in.tenant,
 		"hotcell-nodes", "hotcell-nodes-"+mark,
 	)...)
 	t.Cleanup(func() {
-		testutil.Kubectl(t, "", "delete", "--ignore-not-found", "--wait=false", "namespace/"+in.system, "namespace/"+in.cells,
+		testutil.Kubectl(t, "", "delete", "--ignore-not-found", "--wait=false", "namespace/"+in.system, "namespace/"+in.cells, "namespace/"+in.tenant,
 			"clusterrole/hotcell-nodes-"+mark, "clusterrolebinding/hotcell-nodes-"+mark)
 	})
 	return in
@@ -52,11 +53,12 @@ func apply(t *testing.T, manifests string) {
 	}
 }
 
-// install applies deploy/kubernetes.
+// install applies deploy/kubernetes, and the namespace of a tenant.
 func install(t *testing.T, pairs ...string) *installed {
 	t.Helper()
 	in := names(t, pairs...)
 	apply(t, in.names.Replace(render(t, ".")))
+	apply(t, in.names.Replace(render(t, "tenant")))
 	return in
 }
 

@@ -19,7 +19,7 @@ func TestRightsAreTheLeast(t *testing.T) {
 	}
 	var got strings.Builder
 	for _, where := range []struct{ name, namespace string }{
-		{"hotcell-cells", in.cells}, {"hotcell-system", in.system}, {"default", "default"}, {"kube-system", "kube-system"},
+		{"hotcell-cells", in.cells}, {"hotcell-acme", in.tenant}, {"hotcell-system", in.system}, {"default", "default"}, {"kube-system", "kube-system"},
 	} {
 		fmt.Fprintf(&got, "in %s\n", where.name)
 		for _, right := range rights(t, th, where.namespace) {
@@ -100,6 +100,14 @@ func TestAStolenTokenIsOfLittleUse(t *testing.T) {
 		{"see others' pods", "", "get pods -A", "forbidden"},
 		{"make a pod elsewhere", pod("default", "", harmless), make, "forbidden"},
 		{"make a pod beside itself", pod(in.system, "", harmless), make, "forbidden"},
+		{"read a tenant's secrets", "", "get secrets -n " + in.tenant, "forbidden"},
+		{"see which namespaces there are", "", "get namespaces", "forbidden"},
+		{"look at a namespace of others", "", "get namespace kube-system", "forbidden"},
+		{"make a namespace", `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "more"}}`, make, "forbidden"},
+		{"make a privileged pod of a tenant's", pod(in.tenant, "", `"privileged": true, "allowPrivilegeEscalation": true`), make, "violates PodSecurity"},
+		{"take away what bounds a tenant", "", "delete resourcequota " + in.cells + " --dry-run=server -n " + in.tenant, "forbidden"},
+		{"give a tenant more", "", "patch resourcequota " + in.cells + " --dry-run=server --type=merge -p {} -n " + in.tenant, "forbidden"},
+		{"take away a tenant's label that forbids", "", "label namespace " + in.tenant + " pod-security.kubernetes.io/enforce-", "forbidden"},
 		{"make a privileged pod", pod(in.cells, "", `"privileged": true, "allowPrivilegeEscalation": true`), make, "violates PodSecurity"},
 		{"make a pod of root's", pod(in.cells, "", `"runAsUser": 0, `+harmless), make, "violates PodSecurity"},
 		{"make a pod with a folder of the host", pod(in.cells, `"volumes": [{"name": "h", "hostPath": {"path": "/"}}],`, harmless), make, "violates PodSecurity"},
@@ -118,19 +126,6 @@ func TestAStolenTokenIsOfLittleUse(t *testing.T) {
 	} {
 		if said, done := th.try(one.stdin, strings.Fields(one.args)...); done || !strings.Contains(said, one.why) {
 			t.Errorf("%s: done: %v, expected that it is refused as %q:\n%s", one.what, done, one.why, said)
-		}
-	}
-}
-
-// The example of a tenant is taken as it is, with bounds of its own.
-func TestTenantsHaveTheirOwn(t *testing.T) {
-	in := names(t)
-	names := strings.NewReplacer("hotcell-tenant-a", in.cells)
-	manifests := names.Replace(render(t, "tenant"))
-	apply(t, manifests)
-	for _, want := range []string{"pods: \"10\"", "pod-security.kubernetes.io/enforce: restricted", "secrets: \"0\""} {
-		if !strings.Contains(manifests, want) {
-			t.Errorf("it does not have %s:\n%s", want, manifests)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"crypto/rand"
 	"io"
 	"os"
 	"os/exec"
@@ -14,32 +15,46 @@ import (
 	"github.com/hotcell/hotcell/internal/testutil"
 )
 
-// The images of these tests. The nodes keep them.
-const (
-	hotcellRef = "docker.io/hotcell-test/hotcell:deploy"
-	runnerRef  = "docker.io/hotcell-test/hotcell-runner:deploy"
-)
+// built are hotcell as people run it, and the images that a cluster's nodes have of it.
+type built struct {
+	bin             string
+	hotcell, runner string // references, of this test alone
+}
 
-// load gives the cluster hotcell's own image, as deploy/docker makes it, and the runner's.
-func load(t *testing.T) {
+// build builds hotcell, and gives the cluster the runner's image.
+func build(t *testing.T) *built {
 	t.Helper()
-	if built, _ := filepath.Glob("../../cmd/hotcell/embed/hotcell-runner-*"); len(built) == 0 {
+	testutil.Require(t, "kubernetes")
+	testutil.Require(t, "go")
+	if programs, _ := filepath.Glob("../../cmd/hotcell/embed/hotcell-runner-*"); len(programs) == 0 {
 		t.Fatal("no runner is built: run 'make build' first")
 	}
-	bin := testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell", "CGO_ENABLED=0")
-	info, err := os.Stat(bin)
+	mark := strings.ToLower(rand.Text()[:8]) // or another test at the same time would change what the name stands for
+	b := &built{
+		bin:     testutil.GoBuild(t, "github.com/hotcell/hotcell/cmd/hotcell", "CGO_ENABLED=0"),
+		hotcell: "docker.io/hotcell-test/hotcell:" + mark, runner: "docker.io/hotcell-test/hotcell-runner:" + mark,
+	}
+	archive := filepath.Join(t.TempDir(), "runner.tar")
+	if out, err := exec.Command(b.bin, "images", "runner", "--ref", b.runner, archive).CombinedOutput(); err != nil {
+		t.Fatalf("images runner: %v\n%s", err, out)
+	}
+	testutil.KubeLoad(t, archive)
+	return b
+}
+
+// ship gives the cluster hotcell's own image, as deploy/docker makes it, with further files in it.
+func (b *built) ship(t *testing.T, files ...images.LayerFile) {
+	t.Helper()
+	info, err := os.Stat(b.bin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	own, err := os.Create(filepath.Join(dir, "hotcell.tar"))
+	own, err := os.Create(filepath.Join(t.TempDir(), "hotcell.tar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	img := images.Layered{
-		Ref: hotcellRef, Arch: runtime.GOARCH, Config: map[string]any{"Entrypoint": []string{"/hotcell"}},
-		Files: []images.LayerFile{{Name: "hotcell", Mode: 0o755, Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(bin) }}},
-	}
+	files = append(files, images.LayerFile{Name: "hotcell", Mode: 0o755, Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(b.bin) }})
+	img := images.Layered{Ref: b.hotcell, Arch: runtime.GOARCH, Config: map[string]any{"Entrypoint": []string{"/hotcell"}}, Files: files}
 	if _, err := img.Write(own); err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +62,6 @@ func load(t *testing.T) {
 		t.Fatal(err)
 	}
 	testutil.KubeLoad(t, own.Name())
-	runner := filepath.Join(dir, "runner.tar")
-	if out, err := exec.Command(bin, "images", "runner", "--ref", runnerRef, runner).CombinedOutput(); err != nil {
-		t.Fatalf("images runner: %v\n%s", err, out)
-	}
-	testutil.KubeLoad(t, runner)
 }
 
 // What deploy/kubernetes installs becomes ready, which means that its canary is a pod that lived and died, with no right but those that
@@ -63,11 +73,10 @@ func TestTheDeploymentServes(t *testing.T) {
 			name, pairs = "serves", []string{"network_policy: unknown", "network_policy: enforced"}
 		}
 		t.Run(name, func(t *testing.T) {
-			testutil.Require(t, "kubernetes")
-			testutil.Require(t, "go")
-			load(t)
+			b := build(t)
+			b.ship(t)
 			in := install(t, append(pairs,
-				"example.org/hotcell-runner:local", runnerRef, "example.org/hotcell:local", hotcellRef,
+				"example.org/hotcell-runner:local", b.runner, "example.org/hotcell:local", b.hotcell,
 				"persistentVolumeClaim:\n          claimName: hotcell", "emptyDir: {}", // not every cluster has storage
 			)...)
 			if !known {
@@ -90,19 +99,10 @@ func (in *installed) says(t *testing.T, what string) {
 
 func (in *installed) serves(t *testing.T) {
 	t.Helper()
-	out, err := exec.Command("kubectl", "rollout", "status", "-n", in.system, "deploy/hotcell", "--timeout=150s").CombinedOutput()
-	if err != nil {
-		t.Fatalf("it is not ready: %s\n%s\n%s", out, testutil.Kubectl(t, "", "describe", "pods", "-n", in.system),
-			testutil.Kubectl(t, "", "logs", "-n", in.system, "deploy/hotcell"))
-	}
+	in.rolledOut(t)
 	token := testutil.Kubectl(t, "", "exec", "-n", in.system, "deploy/hotcell", "--", "/hotcell", "tokens", "create", "--principal", "alice")
 	if !strings.Contains(token, "hct_") {
 		t.Errorf("no token: %s", token)
 	}
-	testutil.Kubectl(t, "", "scale", "-n", in.system, "deploy/hotcell", "--replicas=0")
-	testutil.Kubectl(t, "", "wait", "-n", in.system, "--for=delete", "pod", "-l", "app=hotcell", "--timeout=120s")
-	left := testutil.Kubectl(t, "", "get", "pods", "-n", in.cells, "-o", "name")
-	if strings.TrimSpace(left) != "" {
-		t.Errorf("it has ended and left cells: %s", left)
-	}
+	in.ends(t)
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/hotcell/hotcell/executor"
@@ -18,7 +18,7 @@ import (
 	"github.com/hotcell/hotcell/sandbox/oci"
 )
 
-// EnvDriver names the environment variable that has all cells of a rig made by another driver than docker: "oci".
+// EnvDriver names the environment variable that has all cells of a rig made by another driver than docker: "oci", "kubernetes".
 const EnvDriver = "HOTCELL_DRIVER"
 
 // withoutEngine has a rig's cells made by the driver oci. Images are the engine's all the same, taken over when they are
@@ -39,7 +39,7 @@ func withoutEngine(r *Rig, cfg *executor.Config, opts Options) error {
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	cfg.Driver, cfg.Images = driver, saved{store}
+	cfg.Driver, cfg.Images = driver, &saved{Store: store}
 	r.Cells, r.Folder = driver, dir
 	r.end = func() error { return errors.Join(driver.Close(), os.RemoveAll(dir)) }
 	r.shoot = func(_ context.Context, id string) error {
@@ -82,35 +82,49 @@ func dockerKill(ctx context.Context, id string) error {
 func Engineless() bool { return os.Getenv(EnvDriver) == "oci" }
 
 // saved takes images over from the engine.
-type saved struct{ *layout.Store }
+type saved struct {
+	*layout.Store
+	give func(ctx context.Context, what, archive string) error // them to whoever needs them too; may be nil
 
-func (s saved) Resolve(ctx context.Context, ref string, pull images.PullPolicy) (images.Image, error) {
+	mu sync.Mutex
+}
+
+func (s *saved) Resolve(ctx context.Context, ref string, pull images.PullPolicy) (images.Image, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	img, err := s.Store.Resolve(ctx, ref, pull)
 	var gone *images.UnavailableError
 	if !errors.As(err, &gone) {
 		return img, err
 	}
-	cmd := exec.CommandContext(ctx, "docker", "save", ref)
-	var words strings.Builder
-	cmd.Stderr = &words
-	out, pipeErr := cmd.StdoutPipe()
-	if pipeErr != nil {
-		return images.Image{}, pipeErr
+	dir, tempErr := os.MkdirTemp("", "hotcell-saved-")
+	if tempErr != nil {
+		return images.Image{}, tempErr
 	}
-	if startErr := cmd.Start(); startErr != nil {
-		return images.Image{}, startErr
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "image.tar")
+	if exec.CommandContext(ctx, "docker", "save", "-o", path, ref).Run() != nil { // the engine has none
+		return images.Image{}, err
 	}
+	if err := s.take(ctx, ref, path); err != nil {
+		return images.Image{}, fmt.Errorf("import %s: %w", ref, err)
+	}
+	return s.Store.Resolve(ctx, ref, pull)
+}
+
+func (s *saved) take(ctx context.Context, ref, path string) error {
 	name := ref
 	if strings.HasPrefix(ref, "sha256:") {
 		name = "by-id/" + strings.TrimPrefix(ref, "sha256:")[:12] + ":1"
 	}
-	_, importErr := s.Import(ctx, out, name)
-	_, _ = io.Copy(io.Discard, out)
-	if waitErr := cmd.Wait(); waitErr != nil { // the engine has none
-		return images.Image{}, err
+	f, err := os.Open(path)
+	if err != nil {
+		return err
 	}
-	if importErr != nil {
-		return images.Image{}, fmt.Errorf("import %s: %w", ref, importErr)
+	defer f.Close()
+	all, err := s.Import(ctx, f, name)
+	if err != nil || s.give == nil || len(all) == 0 {
+		return err
 	}
-	return s.Store.Resolve(ctx, ref, pull)
+	return s.give(ctx, ref+" "+all[0].ID, path)
 }

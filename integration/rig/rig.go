@@ -43,11 +43,12 @@ type Options struct {
 	Skills   fs.FS                  // folders of skills, before the bundled ones; may be nil
 	Host     string                 // the engine; "" for the usual one
 	Instance string                 // "": "rig"
-	Driver   string                 // "docker" or "oci"; "": that of EnvDriver, else docker
+	Driver   string                 // "docker", "oci" or "kubernetes"; "": that of EnvDriver, else docker
 	Runtime  string                 // "": that of EnvRuntime, else the engine's default
 	Adjust   func(*executor.Config) // last word on the configuration; may be nil
 	Log      *slog.Logger
 
+	Traffic  int64          // that a cell on a cluster may say; 0: the driver's own bound
 	Cgroup   cgroup.Options // of the control groups around cells
 	NoCgroup bool           // leaves them out
 
@@ -63,13 +64,13 @@ type Rig struct {
 	Driver *docker.Driver
 	Cells  sandbox.Driver // what makes the cells: Driver, or that of EnvDriver
 	Pool   *warm.Driver   // nil without one
-	Folder string         // of driver oci's files; "" without it
+	Folder string         // of files of the driver's that is not docker; "" with docker
 
 	leases *leases
 	images *imagesdocker.Store
 	counts *counts
 	shoot  func(ctx context.Context, id string) error
-	end    func() error // of the driver oci
+	end    func() error // of the driver that is not docker
 
 	describe func(ctx context.Context, id string) ([]byte, error)
 }
@@ -111,8 +112,8 @@ func New(opts Options) (*Rig, error) {
 		cfg.Engine = func(string) (sandbox.Tree, error) { return engine, nil }
 	}
 	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, describe: dockerInspect, end: func() error { return nil }}
-	if opts.Driver == "oci" || opts.Driver == "" && Engineless() {
-		if err := withoutEngine(r, &cfg, opts); err != nil {
+	if other := others[cmp.Or(opts.Driver, os.Getenv(EnvDriver))]; other != nil {
+		if err := other(r, &cfg, opts); err != nil {
 			return nil, errors.Join(err, store.Close(), driver.Close())
 		}
 	}
@@ -136,6 +137,9 @@ func New(opts Options) (*Rig, error) {
 	}
 	return r, nil
 }
+
+// others have a rig's cells made by another driver than docker.
+var others = map[string]func(*Rig, *executor.Config, Options) error{"oci": withoutEngine, kubernetesWord: onCluster}
 
 func newPool(opts Options, driver sandbox.Driver) *warm.Driver {
 	if opts.Warm.Max == 0 {

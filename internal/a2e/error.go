@@ -67,6 +67,12 @@ const (
 	ReasonSupervisorRestart = "supervisor_restart"
 	ReasonOOMPressure       = "oom_pressure"
 	ReasonToolUnavailable   = "tool_unavailable"
+	ReasonNodeLost          = "node_lost"     // this and the next five: what a cluster did with a cell
+	ReasonEvicted           = "evicted"       // also drained
+	ReasonPreempted         = "preempted"     // by something more important
+	ReasonCellDeleted       = "cell_deleted"  // by somebody else
+	ReasonUnschedulable     = "unschedulable" // no node takes it
+	ReasonClusterQuota      = "cluster_quota" // the cluster's own, of a namespace
 )
 
 // Error is the one error that crosses a front door: a code, a plain sentence and facts. It marshals as S1's transport

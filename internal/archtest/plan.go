@@ -46,7 +46,7 @@ func hotcell() plan {
 		floors:  floors(),
 		testOnly: map[string]bool{
 			"internal/archtest": true, "internal/testutil": true, "internal/testutil/engineproxy": true, "internal/testutil/registry": true,
-			"internal/testutil/collector": true, "sandbox/sandboxtest": true,
+			"internal/testutil/collector": true, "sandbox/sandboxtest": true, "integration/fleet": true,
 		},
 		edges: map[string][]string{
 			"internal/control":        {"internal/a2e"},
@@ -102,6 +102,8 @@ func floors() map[string]int {
 		"internal/pattern":    floorWords,
 		"internal/durable":    floorWords,
 		"internal/seal":       floorWords,
+		"internal/outflow":    floorWords,
+		"internal/recent":     floorWords,
 
 		"sandbox":                 floorContract,
 		"images":                  floorContract,
@@ -116,6 +118,7 @@ func floors() map[string]int {
 		"internal/llm":            floorContract,
 
 		"policies/compile": floorCompile,
+		"sandbox/demands":  floorCompile,
 		"internal/service": floorCompile,
 
 		"sandbox/cgroup":        floorAdapter,
@@ -201,11 +204,14 @@ func programs() []string {
 		"integration/daemonjson",
 		"integration/doors",
 		"integration/faults",
+		"integration/fleet",
 		"integration/hostile",
 		"integration/hostile/skillbomb",
 		"integration/kubernetes",
+		"integration/kubernetes/faults",
 		"integration/load",
 		"integration/rig",
+		"integration/scale",
 		"integration/skills/sdk",
 		"integration/skills/word-count",
 		"integration/tally",
@@ -222,7 +228,7 @@ func dependencies() []dependency {
 		{"github.com/containerd/errdefs", []string{"sandbox/docker", "images/docker"},
 			"the engine client's errors are told apart where they come out of it"},
 		{"github.com/containerd/cgroups/v3", []string{"sandbox/cgroup"}, "one package makes and reads control groups, of both versions"},
-		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/cgroup", "sandbox/docker", "sandbox/fake", "sandbox/kubernetes", "sandbox/oci", "sandbox/sandboxtest", "sandbox/warm"},
+		{"github.com/opencontainers/runtime-spec", []string{"sandbox", "policies/compile", "sandbox/cgroup", "sandbox/demands", "sandbox/docker", "sandbox/fake", "sandbox/kubernetes", "sandbox/oci", "sandbox/sandboxtest", "sandbox/warm"},
 			"the contract carries a runtime spec: one package writes it, drivers read it"},
 		{"k8s.io/client-go", []string{"sandbox/kubernetes"}, "clusters are spoken to in one place"},
 		{"k8s.io/api", []string{"sandbox/kubernetes"}, "clusters are spoken to in one place"},

@@ -18,10 +18,16 @@ func (c *Config) clusterFaults(v *faults) {
 	}
 	k := c.Kubernetes
 	v.add("kubernetes.network_policy", oneOf(k.NetworkPolicy, []string{NetworkPolicyUnknown, NetworkPolicyEnforced}))
-	if !namespacePattern.MatchString(k.Namespace) {
-		v.add("kubernetes.namespace", fmt.Sprintf("expected a namespace's name, of small letters, digits and dashes, not %q", k.Namespace))
-	}
+	v.add("kubernetes.namespace", checkNamespace(k.Namespace))
+	c.tenantFaults(v)
 	if c.Sandbox.Driver == "kubernetes" && k.RunnerImage == "" {
 		v.add("kubernetes.runner_image", "the driver kubernetes needs one: `hotcell images runner` makes it, and docs/kubernetes.md says where to put it")
 	}
+}
+
+func checkNamespace(name string) string {
+	if namespacePattern.MatchString(name) {
+		return ""
+	}
+	return fmt.Sprintf("expected a namespace's name, of small letters, digits and dashes, not %q", name)
 }

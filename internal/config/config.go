@@ -82,6 +82,8 @@ type Kubernetes struct {
 	Namespace     string // of cells
 	RunnerImage   string // with the program that comes first in each cell; must be set for the driver
 	NetworkPolicy string // unknown, or enforced: this cluster enforces NetworkPolicy
+
+	Tenants map[string]Tenant // whose cells have a namespace of their own, by name
 }
 
 // The words of kubernetes.network_policy.
@@ -148,7 +150,7 @@ func Default(root bool, home, runtimeDir string) *Config {
 		DataDir:    "/var/lib/hotcell",
 		Skills:     Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox:    Sandbox{Driver: "auto", AcceptUnenforced: []string{}},
-		Kubernetes: Kubernetes{Namespace: "hotcell", NetworkPolicy: NetworkPolicyUnknown},
+		Kubernetes: Kubernetes{Namespace: "hotcell", NetworkPolicy: NetworkPolicyUnknown, Tenants: map[string]Tenant{}},
 		Pool:       Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
 		Policy:     Policy{LLM: LLMPolicy{Inject: []string{policies.InjectBroker}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Digests: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
 		Images:     Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}, Keep: 7 * Day, Auth: Logins{}},

@@ -36,7 +36,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	}
 	for list, parts := range map[string][]part{
 		"llm.providers[].": providerParts(&llm.Provider{}), "llm.providers[].prices[].": priceParts(&llm.Price{}),
-		"llm.providers[].limits.": limitParts(&llm.Limits{}), "tools.mcp.NAME.": serverParts(&MCPServer{}),
+		"llm.providers[].limits.": limitParts(&llm.Limits{}), "tools.mcp.NAME.": serverParts(&MCPServer{}), "kubernetes.tenants.NAME.": tenantParts(&Tenant{}),
 	} {
 		for _, p := range parts {
 			if p.key != "prices" && p.key != "limits" {
@@ -62,7 +62,7 @@ func shown(place any) string {
 	switch p := place.(type) {
 	case *[]llm.Provider:
 		return flows(*p, providerParts)
-	case *Secrets, *Logins, *map[string]MCPServer:
+	case *Secrets, *Logins, *map[string]MCPServer, *map[string]Tenant:
 		return "{}"
 	}
 	return show(place)

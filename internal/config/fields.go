@@ -16,7 +16,7 @@ import (
 
 // field ties a key to its place in a Config. The place is a *string, *bool, *int, *int64, *float64, *[]string,
 // *map[string]string, *images.PullPolicy, *policies.Bytes, *policies.MilliCPU, *policies.Network or *Age; or, from a file
-// alone, a *Secrets, a *Logins, a *[]llm.Provider or a *map[string]MCPServer.
+// alone, a *Secrets, a *Logins, a *[]llm.Provider, a *map[string]MCPServer or a *map[string]Tenant.
 type field struct {
 	key   string
 	place func(*Config) any
@@ -45,6 +45,7 @@ func cellFields() []field {
 		{"kubernetes.namespace", func(c *Config) any { return &c.Kubernetes.Namespace }},
 		{"kubernetes.runner_image", func(c *Config) any { return &c.Kubernetes.RunnerImage }},
 		{"kubernetes.network_policy", func(c *Config) any { return &c.Kubernetes.NetworkPolicy }},
+		{"kubernetes.tenants", func(c *Config) any { return &c.Kubernetes.Tenants }},
 		{"pool.max", func(c *Config) any { return &c.Pool.Max }},
 		{"pool.idle", func(c *Config) any { return &c.Pool.Idle }},
 		{"pool.max_age", func(c *Config) any { return &c.Pool.MaxAge }},
@@ -133,6 +134,8 @@ func decode(place, raw any) error {
 	case *[]llm.Provider:
 		return whole(p, raw)
 	case *map[string]MCPServer:
+		return whole(p, raw)
+	case *map[string]Tenant:
 		return whole(p, raw)
 	}
 	s, ok := raw.(string)

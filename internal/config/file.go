@@ -183,6 +183,8 @@ func (r *reader) leaf(f field, n ast.Node) {
 		r.layer.set(f.key, each(r, f.key, n, providerParts), r.origin(n))
 	case *map[string]MCPServer:
 		r.layer.set(f.key, named(r, f.key, n, serverParts), r.origin(n))
+	case *map[string]Tenant:
+		r.layer.set(f.key, named(r, f.key, n, tenantParts), r.origin(n))
 	default:
 		if raw, ok := r.value(place, f.key, n); ok {
 			r.layer.set(f.key, raw, r.origin(n))

@@ -12,18 +12,25 @@ func TestFileErrors(t *testing.T) {
 	for name, tt := range map[string]struct{ file, want string }{
 		"typo": {"listen: 127.0.0.1:1\nsandbox:\n  drvier: docker\n",
 			"hotcell.yaml:3:3: sandbox.drvier: unknown key, did you mean driver?"},
-		"swap":            {"sokcet: x", "hotcell.yaml:1:1: sokcet: unknown key, did you mean socket?"},
-		"nothing like it": {"a2e: {colour: red}", "hotcell.yaml:1:7: a2e.colour: unknown key, expected one of errors, embed_events, session_idle"},
-		"no runner image": {"sandbox: {driver: kubernetes}", "kubernetes.runner_image: the driver kubernetes needs one"},
-		"bad namespace":   {"kubernetes: {namespace: A_b}", `hotcell.yaml:1:25: kubernetes.namespace: expected a namespace's name`},
-		"bad word":        {"kubernetes: {network_policy: yes!}", `hotcell.yaml:1:30: kubernetes.network_policy: expected unknown or enforced, not "yes!"`},
-		"no issuer":       {"auth: {mode: oidc, oidc: {audience: x}}", `auth.oidc.issuer: auth.mode oidc needs one: the URL`},
-		"no audience":     {"auth: {mode: oidc, oidc: {issuer: https://a}}", `auth.oidc.audience: auth.mode oidc needs one`},
-		"plain issuer":    {"auth: {oidc: {issuer: http://a.example}}", `hotcell.yaml:1:23: auth.oidc.issuer: http is for an issuer on a loopback address alone: use https`},
-		"no issuer's URL": {"auth: {oidc: {issuer: a.example}}", `auth.oidc.issuer: expected the URL of an issuer, such as`},
-		"no claim":        {"auth: {oidc: {principal: ''}}", `auth.oidc.principal: expected the name of a claim`},
-		"no mode":         {"auth: {mode: tokens}", `hotcell.yaml:1:14: auth.mode: expected none, token or oidc, not "tokens"`},
-		"host with port":  {"hosts: [a.example, b.example:80]", `hotcell.yaml:1:8: hosts: expected names or addresses without a port, such as cells.example.org, not "b.example:80"`},
+		"swap":                 {"sokcet: x", "hotcell.yaml:1:1: sokcet: unknown key, did you mean socket?"},
+		"nothing like it":      {"a2e: {colour: red}", "hotcell.yaml:1:7: a2e.colour: unknown key, expected one of errors, embed_events, session_idle"},
+		"no runner image":      {"sandbox: {driver: kubernetes}", "kubernetes.runner_image: the driver kubernetes needs one"},
+		"bad namespace":        {"kubernetes: {namespace: A_b}", `hotcell.yaml:1:25: kubernetes.namespace: expected a namespace's name`},
+		"tenants elsewhere":    {"sandbox: {driver: docker}\nkubernetes: {tenants: {acme: {namespace: a}}}", "hotcell.yaml:2:23: kubernetes.tenants: the driver docker does not keep tenants apart: set sandbox.driver to kubernetes, or leave them out"},
+		"tenant: no namespace": {"kubernetes: {tenants: {acme: {}}}", `hotcell.yaml:1:30: kubernetes.tenants.acme.namespace: expected a namespace's name, of small letters, digits and dashes, not ""`},
+		"tenant: bad key":      {"kubernetes: {tenants: {acme: {namspace: a}}}", `hotcell.yaml:1:31: kubernetes.tenants.acme.namspace: unknown key, did you mean namespace?`},
+		"tenant: everybody":    {`kubernetes: {tenants: {acme: {namespace: a, principals: ["*"]}}}`, "kubernetes.tenants.acme.principals: * is everybody: that is what kubernetes.namespace is for"},
+		"tenant: nobody":       {`kubernetes: {tenants: {acme: {namespace: a, principals: []}}}`, "kubernetes.tenants.acme.principals: an empty list is nobody"},
+		"tenant: the rest's":   {"kubernetes: {namespace: a, tenants: {acme: {namespace: a}}}", "kubernetes.tenants.acme.namespace: a is kubernetes.namespace, too: expected a namespace of this tenant's own"},
+		"tenants: one for two": {"kubernetes: {tenants: {b: {namespace: x}, a: {namespace: x}}}", "kubernetes.tenants.b.namespace: x is kubernetes.tenants.a.namespace, too"},
+		"bad word":             {"kubernetes: {network_policy: yes!}", `hotcell.yaml:1:30: kubernetes.network_policy: expected unknown or enforced, not "yes!"`},
+		"no issuer":            {"auth: {mode: oidc, oidc: {audience: x}}", `auth.oidc.issuer: auth.mode oidc needs one: the URL`},
+		"no audience":          {"auth: {mode: oidc, oidc: {issuer: https://a}}", `auth.oidc.audience: auth.mode oidc needs one`},
+		"plain issuer":         {"auth: {oidc: {issuer: http://a.example}}", `hotcell.yaml:1:23: auth.oidc.issuer: http is for an issuer on a loopback address alone: use https`},
+		"no issuer's URL":      {"auth: {oidc: {issuer: a.example}}", `auth.oidc.issuer: expected the URL of an issuer, such as`},
+		"no claim":             {"auth: {oidc: {principal: ''}}", `auth.oidc.principal: expected the name of a claim`},
+		"no mode":              {"auth: {mode: tokens}", `hotcell.yaml:1:14: auth.mode: expected none, token or oidc, not "tokens"`},
+		"host with port":       {"hosts: [a.example, b.example:80]", `hotcell.yaml:1:8: hosts: expected names or addresses without a port, such as cells.example.org, not "b.example:80"`},
 		"two at once": {"a2e: {x: 1}\nsandbox: {accept: []}",
 			"hotcell.yaml:1:7: a2e.x: unknown key, expected one of errors, embed_events, session_idle\n" +
 				"hotcell.yaml:2:11: sandbox.accept: unknown key, expected one of driver, runtime, max_cells, max_memory, accept_unenforced"},
@@ -158,7 +165,7 @@ func FuzzParseFile(f *testing.F) {
 				t.Errorf("%q has no origin", key)
 			}
 			switch value.(type) {
-			case string, []string, Secrets, Logins, []llm.Provider, map[string]MCPServer:
+			case string, []string, Secrets, Logins, []llm.Provider, map[string]MCPServer, map[string]Tenant:
 			default:
 				t.Errorf("%q is a %T", key, value)
 			}

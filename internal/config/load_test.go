@@ -54,7 +54,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		Listen: "127.0.0.1:8765", Socket: "/run/hotcell/hotcell.sock", DataDir: "/var/lib/hotcell",
 		Skills:     Skills{Dirs: []string{"skills"}, Bundled: true, Plugins: map[string]string{}},
 		Sandbox:    Sandbox{Driver: "auto", AcceptUnenforced: []string{}},
-		Kubernetes: Kubernetes{Namespace: "hotcell", NetworkPolicy: "unknown"},
+		Kubernetes: Kubernetes{Namespace: "hotcell", NetworkPolicy: "unknown", Tenants: map[string]Tenant{}},
 		Pool:       Pool{Max: 8, Idle: Age(5 * time.Minute), MaxAge: Age(10 * time.Minute)},
 		Policy:     Policy{LLM: LLMPolicy{Inject: []string{"broker"}}, Secrets: []string{"*:*"}, Images: ImagePolicy{Registries: []string{"*"}, Digests: []string{"*"}, Pull: images.PullMissing}, Custom: CustomPolicy{Code: []string{}}},
 		Images:     Images{Defaults: map[string]string{"python": "hotcell/python:3", "sh": "hotcell/python:3"}, Keep: 7 * Day, Auth: Logins{}},
@@ -131,8 +131,8 @@ skills:
   dirs: [a, "~/b"]
   bundled: false
   plugins: {extra: ~/extra, more: more/skills}
-sandbox: {driver: docker, runtime: runsc, max_cells: 12, max_memory: 4Gi, accept_unenforced: [seccomp, paths]}
-kubernetes: {kubeconfig: /etc/kube, context: prod, namespace: cells, runner_image: "r.example/runner:1", network_policy: enforced}
+sandbox: {driver: kubernetes, runtime: runsc, max_cells: 12, max_memory: 4Gi, accept_unenforced: [seccomp, paths]}
+kubernetes: {kubeconfig: /etc/kube, context: prod, namespace: cells, runner_image: "r.example/runner:1", network_policy: enforced, tenants: {acme: {namespace: acme-cells, principals: [alice, "group:acme-*"]}, beta: {namespace: beta}}}
 pool: {max: 3, idle: 90s, max_age: 1h}
 policy:
   limits:
@@ -206,10 +206,13 @@ func TestEveryKeyOfAFile(t *testing.T) {
 	}
 	want := &Config{
 		Listen: "[::1]:0", Hosts: []string{"cells.example.org"}, Socket: "/tmp/s", DataDir: "/srv/hotcell",
-		Skills:     Skills{Dirs: []string{"a", "/root/b"}, Plugins: map[string]string{"extra": "/root/extra", "more": "more/skills"}},
-		Sandbox:    Sandbox{Driver: "docker", Runtime: "runsc", MaxCells: 12, MaxMemory: 4 << 30, AcceptUnenforced: []string{"seccomp", "paths"}},
-		Kubernetes: Kubernetes{Kubeconfig: "/etc/kube", Context: "prod", Namespace: "cells", RunnerImage: "r.example/runner:1", NetworkPolicy: "enforced"},
-		Pool:       Pool{Max: 3, Idle: Age(90 * time.Second), MaxAge: Age(time.Hour)},
+		Skills:  Skills{Dirs: []string{"a", "/root/b"}, Plugins: map[string]string{"extra": "/root/extra", "more": "more/skills"}},
+		Sandbox: Sandbox{Driver: "kubernetes", Runtime: "runsc", MaxCells: 12, MaxMemory: 4 << 30, AcceptUnenforced: []string{"seccomp", "paths"}},
+		Kubernetes: Kubernetes{
+			Kubeconfig: "/etc/kube", Context: "prod", Namespace: "cells", RunnerImage: "r.example/runner:1", NetworkPolicy: "enforced",
+			Tenants: map[string]Tenant{"acme": {Namespace: "acme-cells", Principals: []string{"alice", "group:acme-*"}}, "beta": {Namespace: "beta"}},
+		},
+		Pool: Pool{Max: 3, Idle: Age(90 * time.Second), MaxAge: Age(time.Hour)},
 		Policy: Policy{
 			Limits: policies.Limits{
 				Memory: 512 << 20, CPU: 1500, PIDs: 32, Files: 99, Workspace: 1 << 20, Out: 16 << 20, Output: 1 << 20,

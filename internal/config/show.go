@@ -40,13 +40,9 @@ func (p *printer) field(key string, place any) {
 	case *Logins:
 		p.line(key, showLogins(*v))
 	case *map[string]MCPServer:
-		if len(*v) == 0 {
-			p.line(key, "{}")
-		}
-		for _, k := range slices.Sorted(maps.Keys(*v)) {
-			server := (*v)[k]
-			p.line(key+"."+k, flow(serverParts(&server)))
-		}
+		entries(p, key, *v, serverParts)
+	case *map[string]Tenant:
+		entries(p, key, *v, tenantParts)
 	case *[]llm.Provider:
 		p.line(key, flows(*v, providerParts))
 	default:
@@ -60,6 +56,17 @@ func (p *printer) texts(key string, m map[string]string) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		p.line(key+"."+k, scalar(m[k]))
+	}
+}
+
+// entries writes a mapping of mappings.
+func entries[T any](p *printer, key string, all map[string]T, parts func(*T) []part) {
+	if len(all) == 0 {
+		p.line(key, "{}")
+	}
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		one := all[k]
+		p.line(key+"."+k, flow(parts(&one)))
 	}
 }
 

@@ -68,7 +68,7 @@ func (f field) isMap() bool {
 // fileOnly reports whether a field has more to say than a variable or a flag can.
 func (f field) fileOnly() bool {
 	switch f.place(&Config{}).(type) {
-	case *Secrets, *Logins, *[]llm.Provider, *map[string]MCPServer:
+	case *Secrets, *Logins, *[]llm.Provider, *map[string]MCPServer, *map[string]Tenant:
 		return true
 	}
 	return false

@@ -170,6 +170,8 @@ var shortReasons = map[string]string{
 	a2e.ReasonSignal: "a signal killed it", a2e.ReasonExit: "its program ended with an error", a2e.ReasonOutputSchema: "its result breaks its own schema",
 	a2e.ReasonInternal: "something failed inside hotcell", a2e.ReasonDuplicateID: "its id was in use", a2e.ReasonSupervisorRestart: "hotcell was restarted while it ran",
 	a2e.ReasonOOMPressure: "the host ran short of memory", a2e.ReasonToolUnavailable: "a tool was not there",
+	a2e.ReasonNodeLost: "its node was lost", a2e.ReasonEvicted: "it was taken off its node", a2e.ReasonPreempted: "something more important took its place",
+	a2e.ReasonCellDeleted: "somebody deleted its pod", a2e.ReasonUnschedulable: "no node of the cluster took it", a2e.ReasonClusterQuota: "its namespace is full",
 }
 
 var shortCodes = map[a2e.Code]string{

@@ -46,7 +46,7 @@ type why struct {
 // whys are all texts. Of those that fit the first counts; one without a reason is for those that have no text of their own.
 func whys() []why {
 	var all []why
-	for _, rows := range [][]why{skillWhys(), limitWhys(), cellWhys(), hostWhys(), requestWhys()} {
+	for _, rows := range [][]why{skillWhys(), limitWhys(), cellWhys(), clusterWhys(), hostWhys(), requestWhys()} {
 		all = append(all, rows...)
 	}
 	return all

@@ -18,9 +18,12 @@ const (
 	UnpackFlag = "-unpack"
 )
 
+// ExitHangup is the exit code of a gate whose supervisor was gone before it had heard of the end, whatever the program's is.
+const ExitHangup = 1
+
 // Exit codes of the gate itself.
 const (
-	exitHangup  = 1   // the supervisor was gone before the end
+	exitHangup  = ExitHangup
 	exitUsage   = 64  // what it said first is no hello
 	exitKilled  = 137 // as by SIGKILL
 	exitRefused = 126
@@ -96,6 +99,16 @@ func Serve(cfg Config) int {
 	if fault != nil {
 		return g.fail(&seal.Failure{Code: exitRefused, Message: fault.Error()})
 	}
+	code := g.life(hello)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.gone {
+		return exitHangup
+	}
+	return code
+}
+
+func (g *gate) life(hello seal.Hello) int {
 	if hello.Runner {
 		return g.runner(hello)
 	}

@@ -199,7 +199,20 @@ func TestHangup(t *testing.T) {
 		return errors.Is(err, os.ErrNotExist)
 	})
 	_, _ = io.Copy(io.Discard, p.out)
-	p.exits(137)
+	p.exits(ExitHangup)
+}
+
+// So does the runner, whatever it makes of that.
+func TestHangupOfTheRunner(t *testing.T) {
+	p := serve(t, Config{Runner: func(_, _ []string, stdin io.Reader, _ io.Writer) int {
+		_, _ = io.Copy(io.Discard, stdin)
+		return 0
+	}}, seal.Hello{Runner: true, Args: []string{"x"}})
+	p.say(seal.Go, "")
+	p.expect(seal.Started)
+	_ = p.in.Close()
+	_, _ = io.Copy(io.Discard, p.out)
+	p.exits(ExitHangup)
 }
 
 func TestLimits(t *testing.T) {
@@ -283,7 +296,7 @@ func TestUnpackParts(t *testing.T) {
 	file := filepath.Join(target, "dir/sub/file")
 	data, err := os.ReadFile(file)
 	info, serr := os.Stat(file)
-	if err != nil || serr != nil || string(data) != "text" || info.Mode().Perm() != 0o744 {
+	if err != nil || serr != nil || string(data) != "text" || info.Mode().Perm() != 0o755 {
 		t.Errorf("%q %v %v %v", data, info.Mode(), err, serr)
 	}
 	if info, err := os.Stat(filepath.Join(target, "runner")); err != nil || info.Mode().Perm() != 0o755 {

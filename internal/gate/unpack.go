@@ -93,9 +93,17 @@ func copyTree(from, to string) error {
 	})
 }
 
-// writeFile makes a new file, which the cell's user can read.
+// readable is a file's mode for the cell's user, who is not its owner: to read, and to run where anybody may.
+func readable(mode fs.FileMode) fs.FileMode {
+	if mode&0o111 != 0 {
+		return 0o755
+	}
+	return 0o644
+}
+
+// writeFile makes a new file.
 func writeFile(name string, mode fs.FileMode, r io.Reader) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm()|0o444)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, readable(mode))
 	if err != nil {
 		return err
 	}
@@ -169,7 +177,7 @@ func extractFile(root *os.Root, name string, h *tar.Header, r io.Reader) error {
 			return err
 		}
 	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(h.Mode).Perm()|0o444)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, readable(fs.FileMode(h.Mode)))
 	if err != nil {
 		return err
 	}

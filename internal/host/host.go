@@ -36,6 +36,7 @@ type System struct {
 	Metrics    http.Handler
 	Auth       auth.Authenticator              // knows who calls
 	Probe      func(ctx context.Context) error // asks the engine whether it is there
+	Check      func(ctx context.Context) error // says whether what cells rely on is there, for the drivers that can tell
 	Installer  catalog.Installer               // keeps the bundles that operators upload
 	Audit      control.Auditor                 // reads the audit
 	Explain    control.Explainer               // explains the policies of shipped skills

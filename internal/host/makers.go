@@ -150,8 +150,12 @@ func ClusterOptions(cfg *config.Config, id string, log *slog.Logger) kubernetes.
 		empty = append(empty, images.BuiltinID(arch))
 	}
 	k := cfg.Kubernetes
+	tenants := map[string]string{}
+	for name, t := range k.Tenants {
+		tenants[name] = t.Namespace
+	}
 	return kubernetes.Options{
-		Kubeconfig: k.Kubeconfig, Context: k.Context, Namespace: k.Namespace, RunnerImage: k.RunnerImage, Empty: empty, NeverPull: cfg.Policy.Images.Pull == images.PullNever,
+		Kubeconfig: k.Kubeconfig, Context: k.Context, Namespace: k.Namespace, Tenants: tenants, RunnerImage: k.RunnerImage, Empty: empty, NeverPull: cfg.Policy.Images.Pull == images.PullNever,
 		Enforced: k.NetworkPolicy == config.NetworkPolicyEnforced, Accept: cfg.Sandbox.AcceptUnenforced, Instance: id, Log: log,
 	}
 }

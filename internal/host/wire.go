@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/executor"
+	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/audit"
 	"github.com/hotcell/hotcell/internal/cleanup"
 	"github.com/hotcell/hotcell/internal/config"
@@ -115,6 +116,12 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 			_, err := p.driver.Capabilities(ctx)
 			return err
 		},
+		Check: func(ctx context.Context) error {
+			if c, ok := p.driver.(sandbox.Checker); ok {
+				return c.Check(ctx)
+			}
+			return nil
+		},
 	}, nil
 }
 
@@ -145,6 +152,7 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 		Services: out.services, Models: true, Audit: out.audit,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
+		Tenant:        tenants(cfg),
 		Quota:         quota(cfg), Spent: p.journal,
 		MaxCells: cfg.Sandbox.MaxCells, MaxMemory: int64(cfg.Sandbox.MaxMemory),
 		EmbedEvents: cfg.A2E.EmbedEvents, Observer: observer, Tracer: tracer,
@@ -162,6 +170,17 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 	return supervisor, nil
 }
 
+// tenants says whose cells those of a call are, where a driver keeps tenants apart.
+func tenants(cfg *config.Config) func(a2e.Caller) (string, error) {
+	if cfg.Sandbox.Driver != DriverKubernetes || len(cfg.Kubernetes.Tenants) == 0 {
+		return nil
+	}
+	return func(who a2e.Caller) (string, error) { return cfg.Kubernetes.TenantOf(who.Principal, who.Groups) }
+}
+
+// podsAtOnce is how many pods are started ahead at a time: each takes a second or two, and its node's work.
+const podsAtOnce = 16
+
 // pooled puts the pool of waiting cells in front of a driver, where there is to be one. What it returns beside takes the
 // supervisor, which knows how much room the calls in flight leave.
 func pooled(driver sandbox.Driver, cfg *config.Config, watch warm.Observer, log *slog.Logger) (sandbox.Driver, *atomic.Pointer[executor.Supervisor]) {
@@ -169,8 +188,12 @@ func pooled(driver sandbox.Driver, cfg *config.Config, watch warm.Observer, log 
 	if cfg.Pool.Max == 0 {
 		return driver, &host
 	}
+	elsewhere := 0
+	if driver.Name() == "kubernetes" {
+		elsewhere = podsAtOnce
+	}
 	return warm.New(driver, warm.Options{
-		Max: cfg.Pool.Max, Idle: time.Duration(cfg.Pool.Idle), MaxAge: time.Duration(cfg.Pool.MaxAge), Watch: watch, Log: log,
+		Elsewhere: elsewhere, Max: cfg.Pool.Max, Idle: time.Duration(cfg.Pool.Idle), MaxAge: time.Duration(cfg.Pool.MaxAge), Watch: watch, Log: log,
 		Room: func(memory int64) bool {
 			s := host.Load()
 			return s == nil || s.Room(memory)

@@ -84,5 +84,6 @@ func reasons() words {
 		a2e.ReasonImageUnavailable, a2e.ReasonEngineUnavailable, a2e.ReasonStartFailed, a2e.ReasonOutputLimit,
 		a2e.ReasonUnsupported, a2e.ReasonBlocked, a2e.ReasonTruncated, a2e.ReasonSignal, a2e.ReasonExit,
 		a2e.ReasonOutputSchema, a2e.ReasonInternal, a2e.ReasonDuplicateID,
-		a2e.ReasonSupervisorRestart, a2e.ReasonOOMPressure, a2e.ReasonToolUnavailable)
+		a2e.ReasonSupervisorRestart, a2e.ReasonOOMPressure, a2e.ReasonToolUnavailable,
+		a2e.ReasonNodeLost, a2e.ReasonEvicted, a2e.ReasonPreempted, a2e.ReasonCellDeleted, a2e.ReasonUnschedulable, a2e.ReasonClusterQuota)
 }

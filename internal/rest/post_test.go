@@ -75,6 +75,7 @@ func TestStatusOfCalls(t *testing.T) {
 	for reason, want := range map[string]int{
 		a2e.ReasonQuota: 429, a2e.ReasonQueueFull: 429, a2e.ReasonQueueTimeout: 429, a2e.ReasonDraining: 503, a2e.ReasonEngineUnavailable: 503,
 		a2e.ReasonImageUnavailable: 503, a2e.ReasonStartFailed: 503, a2e.ReasonSupervisorRestart: 503, a2e.ReasonToolUnavailable: 503,
+		a2e.ReasonNodeLost: 503, a2e.ReasonEvicted: 503, a2e.ReasonPreempted: 503, a2e.ReasonCellDeleted: 503, a2e.ReasonUnschedulable: 503, a2e.ReasonClusterQuota: 503,
 		a2e.ReasonUnsupported: 501, a2e.ReasonBlocked: 501, a2e.ReasonDuplicateID: 409, a2e.ReasonCancelled: 409, a2e.ReasonInternal: 500, "else": 500,
 	} {
 		e := a2e.Errorf(a2e.RuntimeError, "so").Because(reason).Transient()

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/hotcell/hotcell/internal/control"
 )
@@ -21,34 +20,14 @@ const (
 // scan reads a row of columns.
 func scan(row interface{ Scan(...any) error }) (control.Record, error) {
 	var r control.Record
-	var view, answer []byte
-	if err := row.Scan(&view, &r.Digest, &r.Instance, &r.Again, &answer); err != nil {
+	var v viewRow
+	var answer []byte
+	err := row.Scan(append([]any{&r.Digest, &r.Instance, &r.Again, &answer}, v.places()...)...)
+	if err != nil {
 		return r, err
 	}
-	r.Answer = answer
-	return r, decode(view, &r.Call)
-}
-
-// view is a call as it is kept.
-type view struct {
-	control.Call
-	Account *control.Account `json:"account,omitempty"`
-	Ran     string           `json:"ran,omitempty"` // digest of the policy's row
-}
-
-func encode(c control.Call) ([]byte, error) { return json.Marshal(view{Call: c, Account: c.Account}) }
-
-// decode keeps numbers as they are written.
-func decode(b []byte, c *control.Call) error {
-	var v view
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		return fmt.Errorf("a call in the journal can't be read: %w", err)
-	}
-	*c = v.Call
-	c.Account = v.Account
-	return nil
+	r.Answer, r.Call = answer, v.call()
+	return r, nil
 }
 
 // Find returns the call with this id, or the newest with this request id, or [control.ErrNotFound]; of one principal if
@@ -69,7 +48,7 @@ func (s *Store) Find(ctx context.Context, id string, whose control.Whose) (contr
 }
 
 // listOwn lists one principal's calls: its latest that have ended, and those in flight. Nobody has none.
-const listOwn = `SELECT view FROM calls WHERE id IN (
+const listOwn = `SELECT ` + viewColumns + ` FROM calls WHERE id IN (
 	SELECT id FROM (SELECT id FROM ended INDEXED BY ended_by_principal WHERE principal = ?2 AND principal <> '' ORDER BY accepted DESC, id DESC LIMIT ?1) AS latest
 	UNION ALL SELECT id FROM calls INDEXED BY calls_in_flight WHERE ended = 0 AND principal = ?2 AND principal <> '') ORDER BY n DESC LIMIT ?1`
 
@@ -78,7 +57,7 @@ func (s *Store) List(ctx context.Context, limit int, whose control.Whose) ([]con
 	if limit <= 0 || limit > mostListed {
 		limit = mostListed
 	}
-	query, args := `SELECT view FROM calls ORDER BY n DESC LIMIT ?1`, []any{limit}
+	query, args := `SELECT `+viewColumns+` FROM calls ORDER BY n DESC LIMIT ?1`, []any{limit}
 	if p, only := whose.One(); only {
 		query, args = listOwn, []any{limit, p}
 	}
@@ -89,12 +68,11 @@ func (s *Store) List(ctx context.Context, limit int, whose control.Whose) ([]con
 	defer rows.Close()
 	var calls []control.Call
 	for rows.Next() {
-		var view []byte
-		var c control.Call
-		if err := errors.Join(rows.Scan(&view), decode(view, &c)); err != nil {
+		var v viewRow
+		if err := rows.Scan(v.places()...); err != nil {
 			return nil, err
 		}
-		calls = append(calls, c)
+		calls = append(calls, v.call())
 	}
 	return calls, rows.Err()
 }

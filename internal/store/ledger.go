@@ -12,15 +12,16 @@ import (
 
 // Accept journals a call before anything is made for it. If the same caller sent the same request id in a call that has no
 // answer yet, or that ended after since with an answer that says something about the request, that earlier call is returned instead and
-// nothing is written.
+// nothing is written. A [control.OverError] says that it was written though its principal has its share of calls already.
 func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (*control.Record, error) {
 	view, err := encode(r.Call)
 	if err := errors.Join(err, s.present()); err != nil {
 		return nil, err
 	}
-	var earlier *control.Record // the writer's until ask returns without an error
+	var earlier *control.Record // the writer's until ask returns without an error, as is over
+	var over *control.OverError
 	err = s.ask(ctx, func(tx *sql.Tx) error {
-		earlier = nil
+		earlier, over = nil, nil
 		old, err := scan(tx.Stmt(s.stmts.earlier).QueryRow(r.ReqID, r.Principal, r.Agent, since.UnixMicro()))
 		if err == nil {
 			earlier = &old
@@ -29,11 +30,18 @@ func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		_, err = tx.Stmt(s.stmts.accept).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view)
+		counted := int64(0)
+		if counted, over, err = s.share(tx, &r); err != nil {
+			return err
+		}
+		_, err = tx.Stmt(s.stmts.accept).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view, counted)
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case over != nil:
+		return nil, over
 	}
 	return earlier, nil
 }

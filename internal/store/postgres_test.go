@@ -91,8 +91,9 @@ func TestBothEnginesHaveTheSameTables(t *testing.T) {
 		}
 		return all
 	}
-	if d := cmp.Diff(names("sqlite"), names("postgres")); d != "" || len(names("sqlite")) != latest {
-		t.Error(d)
+	all := names("sqlite")
+	if d := cmp.Diff(all, names("postgres")); d != "" || !strings.HasPrefix(all[len(all)-1], fmt.Sprintf("%05d_", latest)) {
+		t.Error(d, all)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"slices"
 	"strings"
 
@@ -94,7 +93,7 @@ func searchRunning(ctx context.Context, tx *sql.Tx, whose control.Whose, q contr
 	if err := t.place(whose, &q); err != nil {
 		return nil, err
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT view FROM calls INDEXED BY calls_in_flight WHERE `+strings.Join(t.sql, " AND ")+
+	rows, err := tx.QueryContext(ctx, `SELECT `+viewColumns+` FROM calls INDEXED BY calls_in_flight WHERE `+strings.Join(t.sql, " AND ")+
 		` ORDER BY accepted DESC, id DESC`, t.args...)
 	if err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func searchEnded(ctx context.Context, tx *sql.Tx, whose control.Whose, q control
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT calls.view FROM (SELECT id FROM ended `+by+` WHERE `+strings.Join(t.sql, " AND ")+
+	rows, err := tx.QueryContext(ctx, `SELECT `+viewColumns+` FROM (SELECT id FROM ended `+by+` WHERE `+strings.Join(t.sql, " AND ")+
 		` ORDER BY accepted DESC, id DESC LIMIT ?) AS found JOIN calls ON calls.id = found.id`, append(t.args, q.Most()+1)...)
 	if err != nil {
 		return nil, err
@@ -158,11 +157,11 @@ func endedTerms(whose control.Whose, q *control.CallQuery) (t terms, by string, 
 func scanViews(rows *sql.Rows, most int, meant func(*control.Call) bool) (calls []control.Call, err error) {
 	defer rows.Close()
 	for len(calls) < most && rows.Next() {
-		var view []byte
-		var c control.Call
-		if err := errors.Join(rows.Scan(&view), decode(view, &c)); err != nil {
+		var v viewRow
+		if err := rows.Scan(v.places()...); err != nil {
 			return nil, err
 		}
+		c := v.call()
 		if meant == nil || meant(&c) {
 			calls = append(calls, c)
 		}

@@ -72,7 +72,7 @@ func (s *Store) enterWhole(tx *sql.Tx, r control.Record) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Stmt(s.stmts.accept).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view)
+	_, err = tx.Stmt(s.stmts.accept).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view, 0)
 	if !r.State.Terminal() || err != nil {
 		return err
 	}

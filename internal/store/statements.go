@@ -7,22 +7,24 @@ import (
 	"fmt"
 )
 
-const columns = "view, digest, instance, again, answer"
+const columns = "digest, instance, again, answer, " + viewColumns
 
 // statements are what the writer does for each call.
 type statements struct {
 	earlier, accept, end, file, stands, note, say, asked, audit *sql.Stmt
 	used, head, chain, move, mark                               *sql.Stmt
+	share                                                       *sql.Stmt // nil for a file
 	all                                                         []*sql.Stmt
 }
 
-func (st *statements) prepare(ctx context.Context, db *sql.DB) error {
-	for _, s := range []struct {
+func (st *statements) prepare(ctx context.Context, db *sql.DB, shared bool) error {
+	type statement struct {
 		to  **sql.Stmt
 		sql string
-	}{
+	}
+	all := []statement{
 		{&st.earlier, `SELECT ` + columns + ` FROM calls WHERE req_id = ? AND principal = ? AND agent = ? AND (ended > ? OR ended = 0) AND again = 0 ORDER BY n DESC LIMIT 1`},
-		{&st.accept, `INSERT INTO calls (id, req_id, principal, agent, digest, instance, accepted, view) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`},
+		{&st.accept, `INSERT INTO calls (id, req_id, principal, agent, digest, instance, accepted, view, counted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`},
 		{&st.end, `INSERT INTO calls (id, req_id, principal, agent, digest, instance, accepted, view, ended, again, answer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET view = excluded.view, ended = excluded.ended, again = excluded.again, answer = excluded.answer WHERE calls.ended = 0`},
 		{&st.file, `INSERT INTO ended (accepted, id, ended, principal, agent, skill, door, verdict, seq)
@@ -40,7 +42,11 @@ func (st *statements) prepare(ctx context.Context, db *sql.DB) error {
 		{&st.chain, `INSERT INTO chain (` + rowColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`},
 		{&st.mark, `INSERT INTO chain_marks (name, n, hash, at, seal, bytes) VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT (name) DO UPDATE SET n = excluded.n, hash = excluded.hash, at = excluded.at, seal = excluded.seal, bytes = excluded.bytes`},
-	} {
+	}
+	if shared {
+		all = append(all, statement{&st.share, countShare})
+	}
+	for _, s := range all {
 		stmt, err := db.PrepareContext(ctx, s.sql)
 		if err != nil {
 			return fmt.Errorf("schema: %w", err)

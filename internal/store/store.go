@@ -152,7 +152,7 @@ func (s *Store) open(ctx context.Context, sync string) (err error) {
 	if db := s.engine.beats(); db != nil {
 		s.leases = &Leases{db}
 	}
-	return s.stmts.prepare(ctx, s.write)
+	return s.stmts.prepare(ctx, s.write, s.leases != nil)
 }
 
 // Close writes what waits and lets the file go. What comes later is refused with [ErrClosed].

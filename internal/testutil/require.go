@@ -37,6 +37,7 @@ func probes() map[string]probe {
 		"runc":             haveProgram("runc", "--version"),
 		"crun":             haveCrun,
 		"kubernetes":       haveCluster,
+		"kube-fault":       haveFaults,
 		"cgroups":          haveCgroups,
 		"cgroupfs":         haveCgroupfs,
 		"go":               canBuild,
@@ -54,7 +55,7 @@ func probes() map[string]probe {
 // Require skips the test where the part is not on this machine, and fails it when [EnvRequire] lists the part. The parts
 // are docker, dockerd (the program, for an engine of a test's own), image-python, image-word-count, image-node, node-clients, chromium, axe
 // (axe-core's file), runsc, runc and crun (the programs; crun on a host that it doesn't refuse), cgroups (that can be made),
-// cgroupfs (the engine's driver of them), kubernetes (a cluster that answers, and a way to give it images), go, python3, curl,
+// cgroupfs (the engine's driver of them), kubernetes (a cluster that answers, and a way to give it images), kube-fault (a way to disturb it), go, python3, curl,
 // postgres (the server's programs), prometheus, promtool, systemd-analyze, linux and root; any other name is a fatal error, also
 // within the variable.
 func Require(t testing.TB, part string) {

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	startBuffer = 64 << 10       // what a reader begins with
+	firstBuffer = 4 << 10        // what a reader begins with, and keeps of a cell that says little at a time
+	startBuffer = 64 << 10       // what it goes on with once a read has filled that
 	keepBuffer  = 1<<20 + 64<<10 // a larger buffer is given back once its long line is through
 	cutPrefix   = 4 << 10        // what is kept of a line that is cut
 	emptyReads  = 100            // reads in a row that bring nothing before the source counts as broken
@@ -78,14 +79,18 @@ func (r *Reader) settle() {
 
 // fill reads once. It makes room first, up to one byte more than limit.
 func (r *Reader) fill(limit int) {
-	if r.w == len(r.buf) && r.r > 0 {
+	full := r.w == len(r.buf)
+	if full && r.r > 0 && len(r.buf) > firstBuffer {
 		r.w = copy(r.buf, r.buf[r.r:r.w])
 		r.r = 0
 	}
-	if r.w == len(r.buf) {
+	switch {
+	case r.buf == nil:
+		r.buf = make([]byte, firstBuffer)
+	case full && r.w == len(r.buf):
 		grown := make([]byte, max(startBuffer, min(2*len(r.buf), limit+1)))
-		copy(grown, r.buf[:r.w])
-		r.buf = grown
+		r.w = copy(grown, r.buf[r.r:r.w])
+		r.buf, r.r = grown, 0
 	}
 	for range emptyReads {
 		n, err := r.src.Read(r.buf[r.w:])

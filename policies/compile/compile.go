@@ -28,6 +28,7 @@ func Compile(eff policies.Effective, w Workload) (*sandbox.Spec, error) {
 		Labels:  labels(w),
 		Image:   w.Image,
 		Runtime: eff.Runtime,
+		Tenant:  w.Tenant,
 		OCI: &specs.Spec{
 			Version: specs.Version,
 			Process: &specs.Process{},
@@ -73,6 +74,9 @@ func labels(w Workload) map[string]string {
 		sandbox.LabelHost:     w.Host,
 		sandbox.LabelSkill:    w.Skill,
 		sandbox.LabelExpires:  strconv.FormatInt(w.Expires.Unix(), 10),
+	}
+	if w.Tenant != "" {
+		own[sandbox.LabelTenant] = w.Tenant
 	}
 	if w.Waits {
 		own[sandbox.LabelPool] = "1"

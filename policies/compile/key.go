@@ -14,7 +14,8 @@ import (
 
 // Key names all that a compiled spec decides: what the cell runs, with which files, under which limits and system calls. It
 // is made of the spec itself and not of what the spec was compiled from, so that nothing can be forgotten. Of whose the cell
-// is (its name, its labels but for the skill's, its user id, its token) nothing goes in.
+// is (its name, its labels but for the skill's, its user id, its token) nothing goes in but the tenant, whose cells are for
+// its own calls alone.
 //
 // spec must have been compiled with [MinUID], which stands for any user id, and with [AnyToken] where it has a token.
 func Key(spec *sandbox.Spec) (string, error) {
@@ -29,12 +30,13 @@ func Key(spec *sandbox.Spec) (string, error) {
 	type tree struct{ Name, Digest, Target string }
 	all := struct {
 		Skill   string
+		Tenant  string `json:",omitempty"`
 		Image   sandbox.Image
 		Trees   []tree
 		Runtime string
 		ShmSize int64
 		OCI     any
-	}{Skill: spec.Labels[sandbox.LabelSkill], Image: spec.Image, Runtime: spec.Runtime, ShmSize: spec.ShmSize, OCI: spec.OCI}
+	}{Skill: spec.Labels[sandbox.LabelSkill], Tenant: spec.Tenant, Image: spec.Image, Runtime: spec.Runtime, ShmSize: spec.ShmSize, OCI: spec.OCI}
 	for _, t := range spec.Trees {
 		all.Trees = append(all.Trees, tree{t.Name, t.Digest, t.Target})
 	}

@@ -63,7 +63,8 @@ func TestKey(t *testing.T) {
 		"port": func(_ *policies.Effective, w *compile.Workload) {
 			w.Ports = []wall.Port{{Name: "egress", Number: 41001}}
 		},
-		"skill": func(_ *policies.Effective, w *compile.Workload) { w.Skill = "other" },
+		"tenant": func(_ *policies.Effective, w *compile.Workload) { w.Tenant = "acme" },
+		"skill":  func(_ *policies.Effective, w *compile.Workload) { w.Skill = "other" },
 	} {
 		e, o := eff, w
 		change(&e, &o)

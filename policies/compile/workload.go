@@ -24,6 +24,7 @@ type Workload struct {
 	Instance string    // the supervisor's id, [a-z0-9]
 	Host     string    // the host's boot id
 	Expires  time.Time // whoever owns the cell, it is garbage after this
+	Tenant   string    // whose cell it is, where tenants are kept apart; else ""
 	UID      uint32    // from MinUID to MaxUID; also the gid
 
 	Image      sandbox.Image

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/engineapi"
@@ -64,7 +63,7 @@ func (d *Driver) dialError(outer context.Context, what string, err error) error 
 func (d *Driver) hijack(ctx context.Context, conn net.Conn, id string) (*stream, error) {
 	target := url.URL{
 		Scheme: "http", Host: "docker",
-		Path:     "/v" + strings.TrimPrefix(d.system.ClientVersion(), "v") + "/containers/" + id + "/attach",
+		Path:     d.versioned("/containers/" + id + "/attach"),
 		RawQuery: "stream=1&stdin=1&stdout=1&stderr=1",
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), http.NoBody)

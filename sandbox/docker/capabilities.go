@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/system"
@@ -27,27 +26,6 @@ type facts struct {
 	caps     sandbox.Capabilities
 	appArmor bool
 	cgroups  cgroup.Engine
-}
-
-type factCache struct {
-	mu    sync.Mutex
-	facts *facts
-	at    time.Time
-}
-
-func (c *factCache) get(maxAge time.Duration) *facts {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.facts == nil || maxAge > 0 && time.Since(c.at) > maxAge {
-		return nil
-	}
-	return c.facts
-}
-
-func (c *factCache) put(f *facts) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.facts, c.at = f, time.Now()
 }
 
 // Capabilities asks the engine what it is. The answer may be half a minute old.
@@ -70,7 +48,7 @@ func (d *Driver) Ping(ctx context.Context) error {
 	op, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
 	if err := d.pingOnce(op); err != nil {
-		d.facts.put(nil)
+		d.facts.Put(nil)
 		if op.Err() != nil {
 			err = context.DeadlineExceeded // the connection's own error only follows from that
 		}
@@ -106,14 +84,14 @@ func (d *Driver) pingOnce(ctx context.Context) error {
 
 // learn returns facts that are at most maxAge old; 0 means as old as the connection.
 func (d *Driver) learn(ctx context.Context, maxAge time.Duration) (*facts, error) {
-	if f := d.facts.get(maxAge); f != nil {
+	if f := d.facts.Get(maxAge); f != nil {
 		return f, nil
 	}
 	op, cancel := context.WithTimeout(ctx, d.limits.Info)
 	defer cancel()
 	info, err := d.system.Info(op)
 	if err != nil {
-		d.facts.put(nil)
+		d.facts.Put(nil)
 		return nil, d.unanswered(ctx, "ask the engine what it is", err)
 	}
 	if v := d.system.ClientVersion(); versions.LessThan(v, minAPI) {
@@ -122,7 +100,7 @@ func (d *Driver) learn(ctx context.Context, maxAge time.Duration) (*facts, error
 	f := factsOf(info)
 	f.cgroups.Local = strings.HasPrefix(d.host, "unix://")
 	d.groups.Use(f.cgroups)
-	d.facts.put(f)
+	d.facts.Put(f)
 	return f, nil
 }
 

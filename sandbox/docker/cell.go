@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotcell/hotcell/internal/outflow"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/cgroup"
 )
@@ -26,7 +27,7 @@ type cell struct {
 
 	group *cgroup.Group // around it; nil: none
 
-	stdout, stderr *buffer
+	stdout, stderr *outflow.Buffer
 
 	mu        sync.Mutex
 	started   bool
@@ -52,7 +53,7 @@ var (
 
 func newCell(d *Driver, id, name string, group *cgroup.Group) *cell {
 	return &cell{
-		d: d, id: id, name: name, group: group, stdout: newBuffer(), stderr: newBuffer(), unwait: func() {},
+		d: d, id: id, name: name, group: group, stdout: outflow.New(), stderr: outflow.New(), unwait: func() {},
 		up: make(chan struct{}), ended: make(chan struct{}), exited: make(chan struct{}),
 	}
 }
@@ -100,8 +101,8 @@ func (c *cell) relay(s *stream) {
 		c.d.log.Debug("cell output ended without an exit", "cell", c.name)
 		end = io.ErrUnexpectedEOF
 	}
-	c.stdout.finish(end)
-	c.stderr.finish(end)
+	c.stdout.Finish(end)
+	c.stderr.Finish(end)
 	_ = s.conn.Close()
 }
 
@@ -124,8 +125,8 @@ func (c *cell) disconnect() {
 	c.mu.Lock()
 	s := c.stream
 	c.mu.Unlock()
-	c.stdout.finish(io.ErrUnexpectedEOF)
-	c.stderr.finish(io.ErrUnexpectedEOF)
+	c.stdout.Finish(io.ErrUnexpectedEOF)
+	c.stderr.Finish(io.ErrUnexpectedEOF)
 	if s != nil {
 		_ = s.conn.Close()
 	}

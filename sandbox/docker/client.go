@@ -29,7 +29,6 @@ type containerAPI interface {
 	ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, net *network.NetworkingConfig,
 		platform *ocispec.Platform, name string) (container.CreateResponse, error)
 	ContainerStart(ctx context.Context, id string, options container.StartOptions) error
-	ContainerWait(ctx context.Context, id string, condition container.WaitCondition) (<-chan container.WaitResponse, <-chan error)
 	ContainerInspect(ctx context.Context, id string) (container.InspectResponse, error)
 	ContainerKill(ctx context.Context, id, signal string) error
 	ContainerRemove(ctx context.Context, id string, options container.RemoveOptions) error
@@ -53,7 +52,7 @@ type systemAPI interface {
 	Close() error
 }
 
-// dialer opens a raw connection to the engine, for attach.
+// dialer opens a raw connection to the engine, for attach and wait.
 type dialer func(ctx context.Context) (net.Conn, error)
 
 // idleConns is how many connections are kept for reuse: about one for each concurrent request.

@@ -1,22 +1,16 @@
 package docker
 
 import (
-	"reflect"
-	"strings"
-
 	"github.com/docker/docker/api/types/container"
 	"github.com/hotcell/hotcell/sandbox"
-	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/hotcell/hotcell/sandbox/demands"
 )
 
-// conversion is a spec on its way into an engine's words. Each control takes the fields it understands out of oci; what
-// is left at the end is something that the driver would silently ignore, and is refused instead.
+// conversion is a spec on its way into an engine's words. Each control takes the fields it understands out of what is left.
 type conversion struct {
 	spec     *sandbox.Spec
+	left     *demands.Left
 	appArmor bool // the engine has AppArmor
-	oci      specs.Spec
-	process  specs.Process
-	linux    specs.Linux
 	config   container.Config
 	host     container.HostConfig
 }
@@ -24,11 +18,11 @@ type conversion struct {
 // convert says what container a spec becomes. It is pure, and changes nothing that spec points to. Labels are the
 // caller's. The error wraps [sandbox.ErrUnsupported] and names the field.
 func convert(spec *sandbox.Spec, appArmor bool) (*container.Config, *container.HostConfig, error) {
-	if spec.OCI == nil || spec.OCI.Process == nil || spec.OCI.Linux == nil || spec.OCI.Root == nil {
-		return nil, nil, unsupported("spec of %q: process, root and linux must be set", spec.Name)
+	left, err := demands.Of(spec)
+	if err != nil {
+		return nil, nil, err
 	}
-	c := &conversion{spec: spec, appArmor: appArmor, oci: *spec.OCI, process: *spec.OCI.Process, linux: *spec.OCI.Linux}
-	c.oci.Process, c.oci.Linux = nil, nil
+	c := &conversion{spec: spec, left: left, appArmor: appArmor}
 	for _, control := range []func() error{
 		c.identity, c.lifecycle, c.stdio, c.command, c.environment, c.user, c.privileges, c.seccomp,
 		c.rlimits, c.root, c.tmpfs, c.trees, c.imageVolumes, c.namespaces, c.sharedMemory, c.paths, c.memory, c.cpu, c.pids, c.devices,
@@ -37,47 +31,8 @@ func convert(spec *sandbox.Spec, appArmor bool) (*container.Config, *container.H
 			return nil, nil, err
 		}
 	}
-	c.oci.Process, c.oci.Linux = &c.process, &c.linux
-	if field := leftover(reflect.ValueOf(c.oci), ""); field != "" {
-		return nil, nil, unsupported("%s", field)
+	if err := left.Nothing(); err != nil {
+		return nil, nil, err
 	}
 	return &c.config, &c.host, nil
-}
-
-// leftover returns the path of the first field that is set, "" if none is. Pointers to zero values count as unset.
-func leftover(v reflect.Value, path string) string {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			return ""
-		}
-		return leftover(v.Elem(), path)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if p := leftover(v.Field(i), join(path, v.Type().Field(i))); p != "" {
-				return p
-			}
-		}
-		return ""
-	case reflect.Slice, reflect.Map:
-		if v.Len() == 0 {
-			return ""
-		}
-		return path
-	}
-	if v.IsZero() {
-		return ""
-	}
-	return path
-}
-
-func join(path string, f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	switch {
-	case name == "":
-		return path
-	case path == "":
-		return name
-	}
-	return path + "." + name
 }

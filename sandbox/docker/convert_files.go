@@ -7,21 +7,22 @@ import (
 
 	"github.com/docker/docker/api/types/mount"
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/demands"
 )
 
 func (c *conversion) root() error {
-	c.host.ReadonlyRootfs = c.oci.Root.Readonly
-	c.oci.Root = nil
+	c.host.ReadonlyRootfs = c.left.OCI.Root.Readonly
+	c.left.OCI.Root = nil
 	return nil
 }
 
 // tmpfs: the only mounts of a spec. Each has a size, since the kernel's default is half of the machine's memory.
 func (c *conversion) tmpfs() error {
-	for _, m := range c.oci.Mounts {
+	for _, m := range c.left.OCI.Mounts {
 		if m.Type != "tmpfs" || len(m.UIDMappings)+len(m.GIDMappings) > 0 {
 			return unsupported("mount %s of type %q: only tmpfs", m.Destination, m.Type)
 		}
-		if !cleanAbs(m.Destination) || m.Destination == "/" {
+		if !demands.CleanAbs(m.Destination) || m.Destination == "/" {
 			return unsupported("mount %q: expected a clean absolute path", m.Destination)
 		}
 		if _, twice := c.host.Tmpfs[m.Destination]; twice {
@@ -42,7 +43,7 @@ func (c *conversion) tmpfs() error {
 		}
 		c.host.Tmpfs[m.Destination] = strings.Join(m.Options, ",")
 	}
-	c.oci.Mounts = nil
+	c.left.OCI.Mounts = nil
 	return nil
 }
 
@@ -57,7 +58,7 @@ func (c *conversion) trees() error {
 		if !treePattern.MatchString(t.Name) || !digestPattern.MatchString(t.Digest) {
 			return unsupported("tree %q with digest %q: expected [a-z0-9-] and hex sha-256", t.Name, t.Digest)
 		}
-		if !cleanAbs(t.Target) || t.Target == "/" {
+		if !demands.CleanAbs(t.Target) || t.Target == "/" {
 			return unsupported("tree %s: target %q: expected a clean absolute path", t.Name, t.Target)
 		}
 		c.host.Mounts = append(c.host.Mounts, mount.Mount{
@@ -105,21 +106,12 @@ func (c *conversion) sharedMemory() error {
 	return nil
 }
 
-// What engines of this API mask and protect by themselves when they are given no list.
-var (
-	engineMasked = []string{
-		"/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi",
-		"/proc/timer_list", "/proc/timer_stats", "/sys/firmware",
-	}
-	engineReadonly = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
-)
-
 // paths leaves both lists nil, which means the engine's own: newer engines mask more. (An empty list would mask nothing.)
 // A spec that masks more than that gets its own list with the engine's added.
 func (c *conversion) paths() error {
-	c.host.MaskedPaths = beyond(engineMasked, c.linux.MaskedPaths)
-	c.host.ReadonlyPaths = beyond(engineReadonly, c.linux.ReadonlyPaths)
-	c.linux.MaskedPaths, c.linux.ReadonlyPaths = nil, nil
+	masked, readOnly := c.left.Paths()
+	c.host.MaskedPaths = beyond(demands.Masked(), masked)
+	c.host.ReadonlyPaths = beyond(demands.ReadOnly(), readOnly)
 	return nil
 }
 

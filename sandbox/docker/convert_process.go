@@ -4,31 +4,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"path"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
-	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
-
-var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,127}$`)
 
 // identity: a fixed hostname, or the container's id would show. The image is pinned by its content id.
 func (c *conversion) identity() error {
-	if !namePattern.MatchString(c.spec.Name) {
-		return unsupported("spec name %q: expected lower-case letters, digits and dashes", c.spec.Name)
-	}
-	if c.spec.Image.ID == "" {
-		return unsupported("spec of %q: image id is empty", c.spec.Name)
-	}
-	if c.oci.Hostname == "" {
-		return unsupported("hostname: must be set, or the cell would see its container's id")
+	hostname, err := c.left.Identity("its container's id")
+	if err != nil {
+		return err
 	}
 	c.config.Image = c.spec.Image.ID
-	c.config.Hostname = c.oci.Hostname
+	c.config.Hostname = hostname
 	c.host.Runtime = c.spec.Runtime
-	c.oci.Hostname, c.oci.Version = "", ""
 	return nil
 }
 
@@ -54,36 +44,22 @@ func (c *conversion) stdio() error {
 
 // command overrides the image's entrypoint, command and working directory.
 func (c *conversion) command() error {
-	p := &c.process
-	if len(p.Args) == 0 || p.Args[0] == "" {
-		return unsupported("process.args: is empty, and the image's own command is never run")
+	args, dir, err := c.left.Command()
+	if err != nil {
+		return err
 	}
-	if !cleanAbs(p.Cwd) {
-		return unsupported("process.cwd %q: expected a clean absolute path", p.Cwd)
-	}
-	c.config.Entrypoint, c.config.Cmd, c.config.WorkingDir = p.Args[:1], p.Args[1:], p.Cwd
-	p.Args, p.Cwd = nil, ""
+	c.config.Entrypoint, c.config.Cmd, c.config.WorkingDir = args[:1], args[1:], dir
 	return nil
 }
 
 // environment passes the spec's variables and unsets what the image and the engine would add: a bare KEY does that.
 // HOME must be there, since the runtime invents it otherwise.
 func (c *conversion) environment() error {
-	have := make(map[string]bool)
-	for _, entry := range c.process.Env {
-		key, _, ok := strings.Cut(entry, "=")
-		if !ok || key == "" || strings.ContainsRune(entry, 0) {
-			return unsupported("process.env %q: expected KEY=VALUE", key)
-		}
-		if have[key] {
-			return unsupported("process.env: %s is there twice", key)
-		}
-		have[key] = true
+	env, have, err := c.left.EnvironmentWithHome()
+	if err != nil {
+		return err
 	}
-	if !have["HOME"] {
-		return unsupported("process.env: HOME must be set, or the runtime invents one")
-	}
-	env := append([]string(nil), c.process.Env...)
+	env = slices.Clone(env)
 	for _, entry := range append([]string{"PATH", "HOSTNAME", "TERM"}, c.spec.Image.Env...) {
 		if key, _, _ := strings.Cut(entry, "="); key != "" && !have[key] {
 			have[key] = true
@@ -91,60 +67,53 @@ func (c *conversion) environment() error {
 		}
 	}
 	c.config.Env = env
-	c.process.Env = nil
 	return nil
 }
 
 // user is numeric, so that no file of the image decides who it is.
 func (c *conversion) user() error {
-	u := &c.process.User
-	if u.UID == 0 || u.GID == 0 {
-		return unsupported("process.user %d:%d: root is never used", u.UID, u.GID)
+	uid, gid, err := c.left.User()
+	if err != nil {
+		return err
 	}
-	c.config.User = fmt.Sprintf("%d:%d", u.UID, u.GID)
-	u.UID, u.GID = 0, 0
+	c.config.User = fmt.Sprintf("%d:%d", uid, gid)
 	return nil
 }
 
 // privileges: no capability, none to be gained, and the engine's AppArmor profile where it has one.
 func (c *conversion) privileges() error {
-	p := &c.process
-	if !p.NoNewPrivileges {
-		return unsupported("process.noNewPrivileges: must be true")
+	oomScore, err := c.left.Privileges()
+	if err != nil {
+		return err
 	}
 	c.host.CapDrop = []string{"ALL"}
 	c.host.Privileged = false
 	c.host.SecurityOpt = append(c.host.SecurityOpt, "no-new-privileges")
 	if c.appArmor {
-		profile := p.ApparmorProfile
+		profile := c.left.Process.ApparmorProfile
 		if profile == "" {
 			profile = "docker-default"
 		}
 		c.host.SecurityOpt = append(c.host.SecurityOpt, "apparmor="+profile)
-		p.ApparmorProfile = ""
+		c.left.Process.ApparmorProfile = ""
 	}
-	if p.OOMScoreAdj != nil {
-		c.host.OomScoreAdj = *p.OOMScoreAdj
+	if oomScore != nil {
+		c.host.OomScoreAdj = *oomScore
 	}
-	p.NoNewPrivileges, p.OOMScoreAdj = false, nil
 	return nil
 }
 
 // seccomp passes the profile's text. An engine's default is never relied on: that of 20.10 permits io_uring and AF_ALG.
 func (c *conversion) seccomp() error {
-	s := c.linux.Seccomp
-	switch {
-	case s == nil || s.DefaultAction == "":
-		return unsupported("linux.seccomp: must be set with a default action")
-	case len(s.Flags) > 0 || s.ListenerPath != "" || s.ListenerMetadata != "":
-		return unsupported("linux.seccomp: flags and listeners")
+	profile, err := c.left.Seccomp()
+	if err != nil {
+		return err
 	}
-	text, err := json.Marshal(s)
+	text, err := json.Marshal(profile)
 	if err != nil {
 		return unsupported("linux.seccomp: %v", err)
 	}
 	c.host.SecurityOpt = append(c.host.SecurityOpt, "seccomp="+string(text))
-	c.linux.Seccomp = nil
 	return nil
 }
 
@@ -157,14 +126,14 @@ var rlimitNames = map[string]string{
 }
 
 func (c *conversion) rlimits() error {
-	for _, r := range c.process.Rlimits {
+	for _, r := range c.left.Process.Rlimits {
 		name, ok := rlimitNames[r.Type]
 		if !ok {
 			return unsupported("process.rlimits: %s", r.Type)
 		}
 		c.host.Ulimits = append(c.host.Ulimits, &container.Ulimit{Name: name, Hard: rlimit(r.Hard), Soft: rlimit(r.Soft)})
 	}
-	c.process.Rlimits = nil
+	c.left.Process.Rlimits = nil
 	return nil
 }
 
@@ -173,18 +142,4 @@ func rlimit(v uint64) int64 {
 		return -1 // unlimited
 	}
 	return int64(v)
-}
-
-func cleanAbs(p string) bool {
-	return path.IsAbs(p) && path.Clean(p) == p && !strings.ContainsRune(p, 0)
-}
-
-// oneOf reports whether a namespace kind is in the list, and has no path.
-func oneOf(list []specs.LinuxNamespace, kind specs.LinuxNamespaceType) bool {
-	for _, ns := range list {
-		if ns.Type == kind {
-			return ns.Path == ""
-		}
-	}
-	return false
 }

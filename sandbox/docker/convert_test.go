@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hotcell/hotcell/internal/testutil"
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/demands"
 	"github.com/hotcell/hotcell/sandbox/sandboxtest"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
@@ -175,7 +176,7 @@ func TestConvertPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(host.MaskedPaths) != len(engineMasked)+1 || host.ReadonlyPaths != nil {
+	if len(host.MaskedPaths) != len(demands.Masked())+1 || host.ReadonlyPaths != nil {
 		t.Errorf("masked %v, read-only %v", host.MaskedPaths, host.ReadonlyPaths)
 	}
 	spec.ShmSize = 0

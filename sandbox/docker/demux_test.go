@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+
+	"github.com/hotcell/hotcell/internal/outflow"
 )
 
 func TestDemux(t *testing.T) {
@@ -54,6 +57,36 @@ func TestDemuxSinkFails(t *testing.T) {
 type writer func([]byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+// A stream whose reader has closed it holds up nothing, and an unread one only until then.
+func TestBufferClosedByReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stdout, stderr := outflow.New(), outflow.New()
+		in := strings.Repeat(frame(2, strings.Repeat("e", 100_000)), 10) + frame(1, "result")
+		go func() {
+			if err := demux(strings.NewReader(in), stdout, stderr); err != nil {
+				t.Error(err)
+			}
+			stdout.Finish(io.EOF)
+			stderr.Finish(io.EOF)
+		}()
+		var out bytes.Buffer
+		var err error
+		go func() { _, err = io.Copy(&out, stdout) }()
+		synctest.Wait()
+		if out.Len() != 0 {
+			t.Error("stdout went past a full stderr")
+		}
+		_ = stderr.Close()
+		synctest.Wait()
+		if out.String() != "result" || err != nil {
+			t.Errorf("stdout %q, %v", &out, err)
+		}
+		if _, err := stderr.Read(make([]byte, 1)); err != io.ErrClosedPipe {
+			t.Errorf("read after close: %v", err)
+		}
+	})
+}
 
 // FuzzDemux checks against the obvious way to read frames, and that nothing is held in memory that did not come in.
 func FuzzDemux(f *testing.F) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotcell/hotcell/internal/engineapi"
+	"github.com/hotcell/hotcell/internal/recent"
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/cgroup"
 	"golang.org/x/sync/singleflight"
@@ -81,7 +82,7 @@ type Driver struct {
 	dial       dialer
 	watch      engineapi.Observer // may be nil
 
-	facts  factCache
+	facts  recent.Value[facts]
 	groups *cgroup.Manager // nil: none are made
 
 	ctx    context.Context // of work that outlives a call: fills

@@ -30,7 +30,7 @@ func (d *Driver) explain(outer context.Context, what string, err error) error {
 			return fmt.Errorf("%s: %w", what, context.Cause(outer))
 		}
 		return fmt.Errorf("%s: no answer from %s in time: %w", what, d.host, sandbox.ErrUnavailable)
-	case client.IsErrConnectionFailed(err):
+	case client.IsErrConnectionFailed(err), undialled(err):
 		return d.unreachable(err)
 	case errdefs.IsNotFound(err):
 		return fmt.Errorf("%s: %s: %w", what, words(err), sandbox.ErrNotFound)

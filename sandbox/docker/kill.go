@@ -15,8 +15,8 @@ import (
 // when it has seen the end, or after up to 12 s without: ctx is the caller's own limit. Output that nobody has read by
 // then, beyond what is buffered, is lost.
 func (c *cell) Kill(ctx context.Context) error {
-	c.stdout.overflow()
-	c.stderr.overflow()
+	c.stdout.Overflow()
+	c.stderr.Overflow()
 	op, cancel := context.WithTimeout(ctx, c.d.limits.Kill)
 	defer cancel()
 	defer c.lastResort()()

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -132,45 +131,4 @@ func (c *cell) begin(cancel context.CancelFunc, await func()) bool {
 		await()
 	})
 	return true
-}
-
-// registration is a wait that the engine has acknowledged. Exactly one value comes, and must be taken.
-type registration struct {
-	result <-chan container.WaitResponse
-	err    <-chan error
-}
-
-func (r registration) take() (container.WaitResponse, error) {
-	select {
-	case res := <-r.result:
-		return res, nil
-	case err := <-r.err:
-		return container.WaitResponse{}, err
-	}
-}
-
-// register asks the engine to tell when the condition holds. It returns when the engine has acknowledged; until then it
-// gives up when time is up or early ends. The wait itself lasts as long as ctx.
-func (c *cell) register(ctx, early context.Context, condition container.WaitCondition) (registration, error) {
-	reg, cancel := context.WithCancel(ctx)
-	guard, unguard := context.WithTimeout(early, c.d.limits.Attach)
-	defer unguard()
-	release := context.AfterFunc(guard, cancel)
-	result, errs := c.d.containers.ContainerWait(reg, c.id, condition)
-	w := registration{result, errs}
-	if !release() {
-		cancel()
-		_, _ = w.take()
-		return registration{}, context.DeadlineExceeded
-	}
-	select {
-	case err := <-errs:
-		if err == nil {
-			err = errors.New("wait ended at once")
-		}
-		cancel()
-		return registration{}, err
-	default:
-		return w, nil
-	}
 }

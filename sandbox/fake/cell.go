@@ -61,7 +61,7 @@ func newCell(d *Driver, id string, spec *sandbox.Spec, labels map[string]string,
 func (c *cell) ID() string { return c.id }
 
 func (c *cell) Stdio() sandbox.Stdio {
-	return sandbox.Stdio{Stdin: stdin{c}, Stdout: c.stdout, Stderr: c.stderr}
+	return sandbox.Stdio{Stdin: stdin{c}, Stdout: c.stdout, Stderr: c.stderr, Settles: c.faults.Settles + time.Second}
 }
 
 func (c *cell) state() string {
@@ -124,6 +124,14 @@ func (c *cell) run() {
 	}
 	c.stdout.finish(io.EOF)
 	c.stderr.finish(io.EOF)
+	if late := c.faults.Settles; late > 0 {
+		timer := time.NewTimer(late)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.ctx.Done():
+		}
+	}
 	c.settle(exit, nil)
 }
 

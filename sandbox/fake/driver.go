@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hotcell/hotcell/sandbox"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -28,8 +29,10 @@ type Faults struct {
 	CutStdout    int  // stdout ends with io.ErrUnexpectedEOF after so many bytes; 0 for never
 	EngineGone   bool // Wait fails with ErrUnavailable once the program has ended or was killed
 	OOMKilled    bool // Wait says so, with confidence "engine"
-	CreateLeaks  bool // a Create that fails because of Faults.Create leaves a cell that List shows
-	StartsAnyhow bool // a Start that fails because of Faults.Start runs the program all the same
+
+	Settles      time.Duration // Wait says how a cell ended so long after the end of its output, and its Stdio that it may
+	CreateLeaks  bool          // a Create that fails because of Faults.Create leaves a cell that List shows
+	StartsAnyhow bool          // a Start that fails because of Faults.Start runs the program all the same
 }
 
 // Stats count what became of cells.

@@ -23,14 +23,16 @@ type line struct {
 	buf  []byte
 	open *seal.Opener
 	rest []byte // the beginning of a line
-	most int64  // bytes that may yet come
+	most int64  // bytes that may come
+	came int64  // bytes that did
 	told func(kind byte, payload []byte) error
+	stop context.CancelCauseFunc // ends the connection
 }
 
-// maxSaid is how much a cell may say, sealed, all its streams and tunnels together: its node keeps a copy for a while.
-const maxSaid = 512 << 20
+// spoiled is why a connection was ended from this side: for what came out of it.
+type spoiled struct{ error }
 
-var errTooMuch = fmt.Errorf("it said more than %d MiB in all", maxSaid>>20)
+func (s spoiled) Unwrap() error { return s.error }
 
 // send writes a frame. It waits for whoever reads, and is let go when the connection ends.
 func (l *line) send(kind byte, payload []byte) error {
@@ -41,17 +43,26 @@ func (l *line) send(kind byte, payload []byte) error {
 	return err
 }
 
-// Write takes what comes out of the pod.
+// Write takes what comes out of the pod. What it does not take ends the connection: who reads for it drops an error, and all that
+// follows.
 func (l *line) Write(p []byte) (int, error) {
+	n, err := l.take(p)
+	if err != nil {
+		l.stop(spoiled{err})
+	}
+	return n, err
+}
+
+func (l *line) take(p []byte) (int, error) {
 	n := len(p)
-	if l.most -= int64(n); l.most < 0 {
-		return 0, errTooMuch
+	if l.came += int64(n); l.came > l.most {
+		return 0, fmt.Errorf("it said more than %d MiB in all: %w", l.most>>20, sandbox.ErrTooMuch)
 	}
 	for len(p) > 0 {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
 			if len(l.rest)+len(p) > seal.MaxLine+16 {
-				return 0, errors.New("a line that is not sealed: it is too long")
+				return 0, fmt.Errorf("a line that is not sealed: it is too long: %w", sandbox.ErrUnavailable)
 			}
 			l.rest = append(l.rest, p...)
 			break
@@ -64,11 +75,11 @@ func (l *line) Write(p []byte) (int, error) {
 		p = p[i+1:]
 		kind, payload, err := l.open.Open(whole)
 		l.rest = l.rest[:0]
-		if err != nil {
-			return 0, err
+		if err == nil {
+			err = l.told(kind, payload)
 		}
-		if err := l.told(kind, payload); err != nil {
-			return 0, err
+		if err != nil {
+			return 0, fmt.Errorf("what came out of it is not what its first program said: %w: %w", err, sandbox.ErrUnavailable)
 		}
 	}
 	return n, nil
@@ -81,16 +92,22 @@ func (c *cell) attach(ctx context.Context) (*line, error) {
 		return nil, err
 	}
 	opener.Loose = true
-	r, w := io.Pipe()
-	l := &line{in: w, open: opener, most: maxSaid}
-	l.told = func(kind byte, payload []byte) error { return c.hear(l, kind, payload) }
 	exec, err := c.d.api.attacher(c.name)
 	if err != nil {
 		return nil, err
 	}
+	r, w := io.Pipe()
+	ctx, stop := context.WithCancelCause(ctx)
+	l := &line{in: w, open: opener, most: c.d.traffic, stop: stop}
+	l.told = func(kind byte, payload []byte) error { return c.hear(l, kind, payload) }
 	c.work.Go(func() {
+		defer stop(nil)
 		err := exec.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: r, Stdout: l, Stderr: c.strays()})
-		if err == nil {
+		var bad spoiled
+		switch {
+		case errors.As(context.Cause(ctx), &bad):
+			err = bad
+		case err == nil:
 			err = io.EOF
 		}
 		_ = w.Close() // whoever writes is let go, and whoever reads for the connection ends
@@ -136,15 +153,14 @@ func (s *strays) Write(p []byte) (int, error) {
 // broke is told when the connection has ended.
 func (c *cell) broke(err error) {
 	c.d.log.Debug("connection to a cell has ended", "cell", c.name, "err", err)
+	var bad spoiled
+	if errors.As(err, &bad) {
+		c.settle(sandbox.Exit{}, fmt.Errorf("cell %s: %w", c.name, bad.error)) // what the cluster will say of its end only follows from this
+	}
 	c.mu.Lock()
 	c.why = err
 	c.mu.Unlock()
-	select {
-	case c.begun <- fmt.Errorf("the connection to it broke off: %s: %w", words(err), sandbox.ErrUnavailable):
-	default:
-	}
-	c.finish(io.ErrUnexpectedEOF)
-	close(c.cut)
+	close(c.cut) // whoever awaits the cell's end finds out why
 }
 
 // hear takes one piece of what the gate says.

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,27 +20,6 @@ const factsFor = 30 * time.Second
 type facts struct {
 	caps   sandbox.Capabilities
 	listed bool // caps.Runtimes are all that there are
-}
-
-type factCache struct {
-	mu    sync.Mutex
-	facts *facts
-	at    time.Time
-}
-
-func (c *factCache) get(maxAge time.Duration) *facts {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.facts == nil || maxAge > 0 && time.Since(c.at) > maxAge {
-		return nil
-	}
-	return c.facts
-}
-
-func (c *factCache) put(f *facts) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.facts, c.at = f, time.Now()
 }
 
 // Capabilities asks the cluster what it is. Its processors and memory are those of the nodes that take cells. The answer may
@@ -66,7 +44,7 @@ func (d *Driver) Ping(ctx context.Context) error {
 	defer cancel()
 	_, err := d.version(op)
 	if err != nil {
-		d.facts.put(nil)
+		d.facts.Put(nil)
 	}
 	return d.explain(ctx, "ask the cluster whether it lives", err)
 }
@@ -83,7 +61,7 @@ func (d *Driver) version(ctx context.Context) (string, error) {
 
 // learn returns facts that are at most maxAge old; 0 means as old as there are.
 func (d *Driver) learn(ctx context.Context, maxAge time.Duration) (*facts, error) {
-	if f := d.facts.get(maxAge); f != nil {
+	if f := d.facts.Get(maxAge); f != nil {
 		return f, nil
 	}
 	version, err := d.version(ctx)
@@ -112,7 +90,7 @@ func (d *Driver) learn(ctx context.Context, maxAge time.Duration) (*facts, error
 		}
 		slices.Sort(f.caps.Runtimes)
 	}
-	d.facts.put(f)
+	d.facts.Put(f)
 	return f, nil
 }
 
@@ -125,7 +103,7 @@ func capabilities(version string, nodes []corev1.Node) sandbox.Capabilities {
 			byArch[arch] = append(byArch[arch], n)
 		}
 	}
-	caps := sandbox.Capabilities{Engine: "kubernetes " + strings.TrimPrefix(version, "v"), OS: "linux"}
+	caps := sandbox.Capabilities{Engine: "kubernetes " + strings.TrimPrefix(version, "v"), OS: "linux", OwnUsers: true}
 	for arch, of := range byArch {
 		if len(of) > len(byArch[caps.Arch]) || len(of) == len(byArch[caps.Arch]) && arch == runtime.GOARCH {
 			caps.Arch = arch

@@ -7,9 +7,11 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/hotcell/hotcell/internal/outflow"
 	"github.com/hotcell/hotcell/internal/seal"
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -29,7 +31,7 @@ type cell struct {
 	hello seal.Hello
 	lacks string // the words of the controls that it is without, with commas
 
-	stdout, stderr *buffer
+	stdout, stderr *outflow.Buffer
 
 	mu        sync.Mutex
 	started   bool
@@ -59,16 +61,17 @@ var (
 
 func newCell(d *Driver, pod *corev1.Pod, s *sight, hello seal.Hello) *cell {
 	return &cell{
-		d: d, name: pod.Name, uid: string(pod.UID), seen: s, hello: hello, lacks: pod.Annotations[annotationUnenforced], stdout: newBuffer(), stderr: newBuffer(),
+		d: d, name: pod.Name, uid: string(pod.UID), seen: s, hello: hello, lacks: pod.Annotations[annotationUnenforced], stdout: outflow.New(), stderr: outflow.New(),
 		up: make(chan struct{}, 1), begun: make(chan error, 1), ended: make(chan seal.End, 1), cut: make(chan struct{}),
 		exited: make(chan struct{}), cancel: func() {},
 	}
 }
 
 // ID names the pod and which one of that name it is.
-func (c *cell) ID() string { return idOf(c.name, c.uid) }
+func (c *cell) ID() string { return c.d.idOf(c.name, c.uid) }
 
-func idOf(name, uid string) string { return name + "/" + uid }
+// settlesLater is for what is done beside waiting for the cluster's word.
+const settlesLater = 2 * time.Second
 
 // Unenforced implements [sandbox.Lenient].
 func (c *cell) Unenforced() []string {
@@ -81,7 +84,7 @@ func (c *cell) Unenforced() []string {
 // Stdio returns the streams. Stdout and Stderr are io.Closers too: closing one drops the rest of it, so that the other goes
 // on. Stdin can be written as soon as Start has returned.
 func (c *cell) Stdio() sandbox.Stdio {
-	return sandbox.Stdio{Stdin: (*input)(c), Stdout: c.stdout, Stderr: c.stderr}
+	return sandbox.Stdio{Stdin: (*input)(c), Stdout: c.stdout, Stderr: c.stderr, Settles: c.d.limits.Settle + settlesLater}
 }
 
 // settle records how the cell ended. The first call counts.
@@ -94,8 +97,8 @@ func (c *cell) settle(exit sandbox.Exit, err error) {
 
 // finish ends the streams. What has been received can still be read.
 func (c *cell) finish(err error) {
-	c.stdout.finish(err)
-	c.stderr.finish(err)
+	c.stdout.Finish(err)
+	c.stderr.Finish(err)
 }
 
 // connection returns the line to the gate, nil where there is none.

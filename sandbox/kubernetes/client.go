@@ -76,6 +76,13 @@ func connect(opts Options, limit time.Duration) (*api, error) {
 	return &api{config: config, client: client, web: web, host: config.Host, namespace: opts.Namespace, limit: limit}, nil
 }
 
+// of is the same for another namespace.
+func (a *api) of(namespace string) *api {
+	b := *a
+	b.namespace = namespace
+	return &b
+}
+
 func (a *api) close() { utilnet.CloseIdleConnectionsFor(a.web.Transport) }
 
 const plainJSON = "application/json"

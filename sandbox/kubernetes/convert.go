@@ -1,8 +1,7 @@
 package kubernetes
 
 import (
-	"reflect"
-	"strings"
+	"cmp"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,7 +11,7 @@ import (
 	"github.com/hotcell/hotcell/internal/seal"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
-	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/hotcell/hotcell/sandbox/demands"
 )
 
 // The names of a pod's containers.
@@ -28,18 +27,16 @@ type settings struct {
 	never    bool     // nodes pull nothing
 	arch     string
 	uid      int64 // of the cell
+	disk     int64 // that a pod may take of its node's; 0: sandbox.PodDisk
 	enforced bool
 	accept   map[string]bool
 }
 
-// conversion is a spec on its way into a pod. Each control takes the fields it understands out of oci; what is left at the
-// end is something that the driver would silently ignore, and is refused instead.
+// conversion is a spec on its way into a pod. Each control takes the fields it understands out of what is left.
 type conversion struct {
 	settings
-	spec    *sandbox.Spec
-	oci     specs.Spec
-	process specs.Process
-	linux   specs.Linux
+	spec *sandbox.Spec
+	left *demands.Left
 
 	pod     *corev1.Pod
 	cell    corev1.Container
@@ -61,11 +58,11 @@ type plan struct {
 // convert says what pod a spec becomes. It is pure, and changes nothing that spec points to. Labels and owners are the
 // caller's. The error wraps [sandbox.ErrUnsupported] and names the field.
 func convert(spec *sandbox.Spec, s settings) (*plan, error) {
-	if spec.OCI == nil || spec.OCI.Process == nil || spec.OCI.Linux == nil || spec.OCI.Root == nil {
-		return nil, unsupported("spec of %q: process, root and linux must be set", spec.Name)
+	left, err := demands.Of(spec)
+	if err != nil {
+		return nil, err
 	}
-	c := &conversion{settings: s, spec: spec, oci: *spec.OCI, process: *spec.OCI.Process, linux: *spec.OCI.Linux}
-	c.oci.Process, c.oci.Linux = nil, nil
+	c := &conversion{settings: s, spec: spec, left: left}
 	c.pod = &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{Name: spec.Name},
@@ -79,9 +76,8 @@ func convert(spec *sandbox.Spec, s settings) (*plan, error) {
 			return nil, err
 		}
 	}
-	c.oci.Process, c.oci.Linux = &c.process, &c.linux
-	if field := leftover(reflect.ValueOf(c.oci), ""); field != "" {
-		return nil, unsupported("%s", field)
+	if err := left.Nothing(); err != nil {
+		return nil, err
 	}
 	c.pod.Spec.InitContainers, c.pod.Spec.Containers = []corev1.Container{c.init}, []corev1.Container{c.cell}
 	return &plan{c.pod, c.hello, c.without}, nil
@@ -119,41 +115,27 @@ func (c *conversion) place() error {
 
 // command makes the gate the first program. What it runs is none of the cluster's business.
 func (c *conversion) command() error {
-	p := &c.process
-	if len(p.Args) == 0 || p.Args[0] == "" {
-		return unsupported("process.args: is empty, and the image's own command is never run")
-	}
-	if !cleanAbs(p.Cwd) {
-		return unsupported("process.cwd %q: expected a clean absolute path", p.Cwd)
+	args, dir, err := c.left.Command()
+	if err != nil {
+		return err
 	}
 	c.cell.Command = []string{wall.RunnerPath, gate.Flag}
-	c.cell.WorkingDir = p.Cwd
-	c.hello.Args, c.hello.Dir = p.Args, p.Cwd
-	if p.Args[0] == wall.RunnerPath {
-		c.hello.Runner, c.hello.Args = true, p.Args[1:]
+	c.cell.WorkingDir = dir
+	c.hello.Args, c.hello.Dir = args, dir
+	if args[0] == wall.RunnerPath {
+		c.hello.Runner, c.hello.Args = true, args[1:]
 	}
-	p.Args, p.Cwd = nil, ""
 	return nil
 }
 
 // memory: the limit is the request too, so that nothing is promised twice and the pod never swaps.
 func (c *conversion) memory() error {
-	if c.linux.Resources == nil {
-		return unsupported("linux.resources: must be set")
+	limit, err := c.left.Memory()
+	if err != nil {
+		return err
 	}
-	r := *c.linux.Resources
-	if r.Memory == nil || r.Memory.Limit == nil || *r.Memory.Limit <= 0 {
-		return unsupported("linux.resources.memory.limit: must be set")
-	}
-	m := *r.Memory
-	if m.Swap != nil && *m.Swap != *m.Limit {
-		return unsupported("linux.resources.memory.swap: must be equal to the limit, which means no swap")
-	}
-	c.bound(corev1.ResourceMemory, *resource.NewQuantity(*m.Limit, resource.BinarySI))
-	c.bound(corev1.ResourceEphemeralStorage, *resource.NewQuantity(sandbox.PodDisk, resource.BinarySI))
-	m.Limit, m.Swap = nil, nil
-	r.Memory = &m
-	c.linux.Resources = &r
+	c.bound(corev1.ResourceMemory, *resource.NewQuantity(limit, resource.BinarySI))
+	c.bound(corev1.ResourceEphemeralStorage, *resource.NewQuantity(cmp.Or(c.disk, sandbox.PodDisk), resource.BinarySI))
 	return nil
 }
 
@@ -168,58 +150,14 @@ func (c *conversion) bound(name corev1.ResourceName, q resource.Quantity) {
 
 // cpu is a hard cap, and as much is set aside. A weight follows from that.
 func (c *conversion) cpu() error {
-	if c.linux.Resources.CPU == nil {
-		return unsupported("linux.resources.cpu: must be set")
+	cpu, err := c.left.CPU()
+	if err != nil {
+		return err
 	}
-	cpu := *c.linux.Resources.CPU
-	if cpu.Quota == nil || *cpu.Quota <= 0 {
+	if cpu.Quota == 0 {
 		return unsupported("linux.resources.cpu.quota: must be set")
 	}
-	period := int64(100_000)
-	if cpu.Period != nil && *cpu.Period > 0 {
-		period = int64(min(*cpu.Period, 1_000_000))
-	}
-	milli := (*cpu.Quota*1000 + period - 1) / period
-	c.bound(corev1.ResourceCPU, *resource.NewMilliQuantity(milli, resource.DecimalSI))
-	cpu.Quota, cpu.Period, cpu.Shares = nil, nil, nil
-	c.linux.Resources.CPU = &cpu
+	period := int64(cpu.Period)
+	c.bound(corev1.ResourceCPU, *resource.NewMilliQuantity((cpu.Quota*1000+period-1)/period, resource.DecimalSI))
 	return nil
-}
-
-// leftover returns the path of the first field that is set, "" if none is. Pointers to zero values count as unset.
-func leftover(v reflect.Value, path string) string {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			return ""
-		}
-		return leftover(v.Elem(), path)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if p := leftover(v.Field(i), join(path, v.Type().Field(i))); p != "" {
-				return p
-			}
-		}
-		return ""
-	case reflect.Slice, reflect.Map:
-		if v.Len() == 0 {
-			return ""
-		}
-		return path
-	}
-	if v.IsZero() {
-		return ""
-	}
-	return path
-}
-
-func join(path string, f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	switch {
-	case name == "":
-		return path
-	case path == "":
-		return name
-	}
-	return path + "." + name
 }

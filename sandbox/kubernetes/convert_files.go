@@ -13,24 +13,25 @@ import (
 	"github.com/hotcell/hotcell/internal/gate"
 	"github.com/hotcell/hotcell/internal/wall"
 	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/demands"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
 func (c *conversion) root() error {
-	if !c.oci.Root.Readonly {
+	if !c.left.OCI.Root.Readonly {
 		return unsupported("root.readonly: must be true")
 	}
-	c.oci.Root = nil
+	c.left.OCI.Root = nil
 	return nil
 }
 
 // tmpfs become emptyDirs in memory. A kubelet gives each the size of its limit, and no other option.
 func (c *conversion) tmpfs() error {
-	for _, m := range c.oci.Mounts {
+	for _, m := range c.left.OCI.Mounts {
 		if m.Type != "tmpfs" || len(m.UIDMappings)+len(m.GIDMappings) > 0 {
 			return unsupported("mount %s of type %q: only tmpfs", m.Destination, m.Type)
 		}
-		if !cleanAbs(m.Destination) || m.Destination == "/" {
+		if !plainPath(m.Destination) || m.Destination == "/" {
 			return unsupported("mount %q: expected a clean absolute path", m.Destination)
 		}
 		if c.mounted(m.Destination) {
@@ -49,7 +50,7 @@ func (c *conversion) tmpfs() error {
 		}
 		c.memoryDir(fmt.Sprintf("tmpfs-%d", len(c.pod.Spec.Volumes)), m.Destination, size, readOnly)
 	}
-	c.oci.Mounts = nil
+	c.left.OCI.Mounts = nil
 	return nil
 }
 
@@ -95,16 +96,18 @@ const (
 	treesDir = "/unpacked/"
 )
 
-// trees are unpacked by the init container into folders of the pod, which the cell has read-only. The runner's own are in
-// its image, all others in ConfigMaps. There is always a gate.
+// trees are unpacked by the init container into folders of the pod, which the cell has read-only, and whose files are another
+// user's. The runner's own are in its image, all others in ConfigMaps. There is always a gate.
 func (c *conversion) trees() error {
+	owner := int64(ownerUID)
+	c.init.SecurityContext.RunAsUser, c.init.SecurityContext.RunAsGroup = &owner, &owner
 	jobs := []string{gate.UnpackFlag}
 	gated := false
 	for i, t := range c.spec.Trees {
 		if !treePattern.MatchString(t.Name) || !digestPattern.MatchString(t.Digest) {
 			return unsupported("tree %q with digest %q: expected [a-z0-9-] and hex sha-256", t.Name, t.Digest)
 		}
-		if !cleanAbs(t.Target) || t.Target == "/" || c.mounted(t.Target) {
+		if !plainPath(t.Target) || t.Target == "/" || c.mounted(t.Target) {
 			return unsupported("tree %s: target %q: expected a clean absolute path of its own", t.Name, t.Target)
 		}
 		name := fmt.Sprintf("tree-%d", i)
@@ -156,23 +159,14 @@ func (c *conversion) sharedMemory() error {
 	return nil
 }
 
-// What runtimes of pods mask and protect by themselves.
-var (
-	runtimeMasked = []string{
-		"/proc/asound", "/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats",
-		"/proc/sched_debug", "/proc/scsi", "/sys/firmware",
-	}
-	runtimeReadonly = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
-)
-
 func (c *conversion) paths() error {
-	for _, l := range []struct{ want, have []string }{{c.linux.MaskedPaths, runtimeMasked}, {c.linux.ReadonlyPaths, runtimeReadonly}} {
+	masked, readOnly := c.left.Paths()
+	for _, l := range []struct{ want, have []string }{{masked, demands.Masked()}, {readOnly, demands.ReadOnly()}} {
 		for _, p := range l.want {
 			if !slices.Contains(l.have, p) {
 				c.lacks(ControlPaths, "its node's runtime hides what it hides, and "+p+" is not known to be among it")
 			}
 		}
 	}
-	c.linux.MaskedPaths, c.linux.ReadonlyPaths = nil, nil
 	return nil
 }

@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"cmp"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,24 +10,16 @@ import (
 
 	"github.com/hotcell/hotcell/internal/seal"
 	"github.com/hotcell/hotcell/sandbox"
-	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/hotcell/hotcell/sandbox/demands"
 )
 
-var (
-	namePattern    = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,126}[a-z0-9])?$`)
-	runtimePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,126}[a-z0-9])?$`)
-)
+var runtimePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,126}[a-z0-9])?$`)
 
 // identity: a fixed hostname, or the pod's name would show.
 func (c *conversion) identity() error {
-	if !namePattern.MatchString(c.spec.Name) {
-		return unsupported("spec name %q: expected lower-case letters, digits and dashes", c.spec.Name)
-	}
-	if c.spec.Image.ID == "" {
-		return unsupported("spec of %q: image id is empty", c.spec.Name)
-	}
-	if c.oci.Hostname == "" {
-		return unsupported("hostname: must be set, or the cell would see its pod's name")
+	hostname, err := c.left.Identity("its pod's name")
+	if err != nil {
+		return err
 	}
 	if c.spec.Runtime != "" {
 		if !runtimePattern.MatchString(c.spec.Runtime) {
@@ -41,53 +32,52 @@ func (c *conversion) identity() error {
 	if slices.Contains(c.empty, c.spec.Image.ID) {
 		c.cell.Image = c.image
 	}
-	c.pod.Spec.Hostname = c.oci.Hostname
-	c.oci.Hostname, c.oci.Version = "", ""
+	c.pod.Spec.Hostname = hostname
 	return nil
 }
 
 // reference is what a node knows an image by: its digest where a registry has it, else its name.
 func reference(i sandbox.Image) string { return cmp.Or(i.Digest, i.Ref, i.ID) }
 
-// environment is the gate's to set: neither the image nor the cluster adds to it, and the pod does not show it.
+// variable is a name that the image may give to the gate, and that every cluster takes.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// environment is the gate's to set: neither the image nor the cluster adds to it, and the pod does not show it. The gate itself
+// gets nothing from the image, which could bring it down.
 func (c *conversion) environment() error {
-	have := make(map[string]bool)
-	for _, entry := range c.process.Env {
-		key, _, ok := strings.Cut(entry, "=")
-		if !ok || key == "" || strings.ContainsRune(entry, 0) {
-			return unsupported("process.env %q: expected KEY=VALUE", key)
-		}
-		if have[key] {
-			return unsupported("process.env: %s is there twice", key)
-		}
-		have[key] = true
+	env, _, err := c.left.Environment()
+	if err != nil {
+		return err
 	}
-	c.hello.Env = slices.Clone(c.process.Env)
-	c.process.Env = nil
+	c.hello.Env = slices.Clone(env)
+	for _, entry := range c.spec.Image.Env {
+		v := corev1.EnvVar{}
+		if v.Name, _, _ = strings.Cut(entry, "="); variable.MatchString(v.Name) && !slices.Contains(c.cell.Env, v) {
+			c.cell.Env = append(c.cell.Env, v)
+		}
+	}
 	return nil
 }
 
 // user is a number that no other cell of the cluster has, in place of the spec's, which is one of a supervisor's own: what
 // the kernel counts by user, it then counts by cell.
 func (c *conversion) user() error {
-	u := &c.process.User
-	if u.UID == 0 || u.GID == 0 {
-		return unsupported("process.user %d:%d: root is never used", u.UID, u.GID)
+	if _, _, err := c.left.User(); err != nil {
+		return err
 	}
 	uid, gid, yes := c.uid, c.uid, true
 	c.pod.Spec.SecurityContext = &corev1.PodSecurityContext{
 		RunAsUser: &uid, RunAsGroup: &gid, RunAsNonRoot: &yes,
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
-	u.UID, u.GID = 0, 0
 	return nil
 }
 
 // privileges: no capability, and none to be gained.
 func (c *conversion) privileges() error {
-	p := &c.process
-	if !p.NoNewPrivileges {
-		return unsupported("process.noNewPrivileges: must be true")
+	oomScore, err := c.left.Privileges()
+	if err != nil {
+		return err
 	}
 	for _, k := range []*corev1.Container{&c.cell, &c.init} {
 		yes, no := true, false
@@ -96,24 +86,18 @@ func (c *conversion) privileges() error {
 			ReadOnlyRootFilesystem: &yes,
 		}
 	}
-	if p.OOMScoreAdj != nil {
-		c.hello.OOMScore = *p.OOMScoreAdj
+	if oomScore != nil {
+		c.hello.OOMScore = *oomScore
 	}
-	p.NoNewPrivileges, p.OOMScoreAdj = false, nil
 	return nil
 }
 
 // seccomp: a pod can name a profile that is a file on its node, and not bring one along.
 func (c *conversion) seccomp() error {
-	s := c.linux.Seccomp
-	switch {
-	case s == nil || s.DefaultAction == "":
-		return unsupported("linux.seccomp: must be set with a default action")
-	case len(s.Flags) > 0 || s.ListenerPath != "" || s.ListenerMetadata != "":
-		return unsupported("linux.seccomp: flags and listeners")
+	if _, err := c.left.Seccomp(); err != nil {
+		return err
 	}
 	c.lacks(ControlSeccomp, "its node's own profile applies in place of hotcell's")
-	c.linux.Seccomp = nil
 	return nil
 }
 
@@ -125,22 +109,26 @@ var rlimits = map[string]int{
 }
 
 // rlimits are the gate's to set. That of a file's size keeps the file small that a kubelet gives each container to write
-// its last words to, on the node's disk.
+// its last words to, on the node's disk. It lies one page above the largest folder: a folder that is full is told as such first,
+// and nobody dies of that.
 func (c *conversion) rlimits() error {
-	for _, r := range c.process.Rlimits {
+	for _, r := range c.left.Process.Rlimits {
 		number, ok := rlimits[r.Type]
 		if !ok {
 			return unsupported("process.rlimits: %s", r.Type)
 		}
 		c.hello.Limits = append(c.hello.Limits, seal.Limit{Resource: number, Soft: r.Soft, Hard: r.Hard})
 	}
-	c.process.Rlimits = nil
+	c.left.Process.Rlimits = nil
 	if !c.limited("RLIMIT_FSIZE") && c.largest > 0 {
-		size := uint64(c.largest)
+		size := uint64(c.largest) + page
 		c.hello.Limits = append(c.hello.Limits, seal.Limit{Resource: rlimits["RLIMIT_FSIZE"], Soft: size, Hard: size})
 	}
 	return nil
 }
+
+// page is the smallest piece of a file that takes room.
+const page = 4096
 
 func (c *conversion) limited(name string) bool {
 	return slices.ContainsFunc(c.hello.Limits, func(l seal.Limit) bool { return l.Resource == rlimits[name] })
@@ -148,59 +136,33 @@ func (c *conversion) limited(name string) bool {
 
 // pids: the gate bounds the processes of the cell's user, who has no others.
 func (c *conversion) pids() error {
-	p := c.linux.Resources.Pids
-	if p == nil || p.Limit == nil || *p.Limit <= 0 {
-		return unsupported("linux.resources.pids.limit: must be set")
+	limit, err := c.left.PIDs()
+	if err != nil {
+		return err
 	}
-	n := uint64(*p.Limit)
+	n := uint64(limit)
 	c.hello.Limits = append(c.hello.Limits, seal.Limit{Resource: rlimits["RLIMIT_NPROC"], Soft: n, Hard: n})
 	if c.spec.Runtime != "" {
 		c.lacks(ControlPIDs, "runtime class "+c.spec.Runtime+" may not heed the limit of a user's processes")
 	}
-	c.linux.Resources.Pids = nil
 	return nil
 }
 
 // namespaces: all of them, each the pod's own. That of the network has an interface, which a NetworkPolicy closes.
 func (c *conversion) namespaces() error {
-	for _, kind := range []specs.LinuxNamespaceType{
-		specs.PIDNamespace, specs.NetworkNamespace, specs.MountNamespace, specs.IPCNamespace, specs.UTSNamespace, specs.CgroupNamespace,
-	} {
-		if !oneOf(c.linux.Namespaces, kind) {
-			return unsupported("linux.namespaces: a cell has a %s namespace of its own", kind)
-		}
-	}
-	if len(c.linux.Namespaces) > 6 {
-		return unsupported("linux.namespaces: others than pid, network, mount, ipc, uts and cgroup")
+	if err := c.left.Namespaces(); err != nil {
+		return err
 	}
 	if !c.enforced {
 		c.lacks(ControlNetwork, "whether this cluster enforces NetworkPolicy is not known: where it does, say so with kubernetes.network_policy: enforced")
 	}
-	c.linux.Namespaces = nil
 	return nil
 }
 
 // devices: the runtime's few harmless ones. A rule that denies all is what it does anyway.
 func (c *conversion) devices() error {
-	for _, d := range c.linux.Resources.Devices {
-		if d.Allow {
-			return unsupported("linux.resources.devices: allows %s %s", d.Type, d.Access)
-		}
-	}
-	c.linux.Resources.Devices = nil
-	return nil
+	return c.left.Devices()
 }
 
-func cleanAbs(p string) bool {
-	return path.IsAbs(p) && path.Clean(p) == p && !strings.ContainsAny(p, "\x00:=")
-}
-
-// oneOf reports whether a namespace kind is in the list, and has no path.
-func oneOf(list []specs.LinuxNamespace, kind specs.LinuxNamespaceType) bool {
-	for _, ns := range list {
-		if ns.Type == kind {
-			return ns.Path == ""
-		}
-	}
-	return false
-}
+// plainPath is one that can also stand in what the init container is told.
+func plainPath(p string) bool { return demands.CleanAbs(p) && !strings.ContainsAny(p, ":=") }

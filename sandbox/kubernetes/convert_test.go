@@ -20,7 +20,8 @@ func goldenSpec() *sandbox.Spec {
 	spec := sandboxtest.NewSpec(wall.RunnerPath, "-flag", "value")
 	spec.Name = "hotcell-1234"
 	spec.Runtime = "gvisor"
-	spec.Image = sandbox.Image{ID: "sha256:" + strings.Repeat("ab", 32), Ref: "python:3", Digest: "python@sha256:" + strings.Repeat("cd", 32), Volumes: []string{"/data"}}
+	spec.Image = sandbox.Image{ID: "sha256:" + strings.Repeat("ab", 32), Ref: "python:3", Digest: "python@sha256:" + strings.Repeat("cd", 32), Volumes: []string{"/data"},
+		Env: []string{"PATH=/elsewhere", "GOMAXPROCS=1000", "PATH=/again", "a name=x"}}
 	data := spec.OCI.Mounts[0]
 	data.Destination, data.Options = "/data", []string{"ro", "size=4096", "nr_inodes=2", "mode=0555"}
 	spec.OCI.Mounts = append(spec.OCI.Mounts, data)
@@ -78,9 +79,14 @@ func TestConvertHolds(t *testing.T) {
 		if diff := cmp.Diff(c.Resources.Limits, c.Resources.Requests); diff != "" || len(c.Resources.Limits) != 3 {
 			t.Errorf("%s: requests are not limits, or some are missing: %+v", c.Name, c.Resources)
 		}
-		if len(c.Env) > 0 {
-			t.Errorf("%s: the pod shows %v", c.Name, c.Env)
+		for _, v := range c.Env {
+			if v.Value != "" || v.ValueFrom != nil {
+				t.Errorf("%s: the pod shows %v", c.Name, v)
+			}
 		}
+	}
+	if owner := s.InitContainers[0].SecurityContext.RunAsUser; *owner == *s.SecurityContext.RunAsUser {
+		t.Errorf("what the cell reads is its own: %d", *owner)
 	}
 	for _, v := range s.Volumes {
 		if v.EmptyDir == nil && v.Projected == nil && v.ConfigMap == nil {

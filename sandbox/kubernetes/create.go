@@ -22,22 +22,30 @@ import (
 // Create makes a pod, and waits until its gate waits: what keeps it from that, an image that a node does not get or a
 // cluster without room, is an error of Create.
 func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
-	f, err := d.learn(ctx, 0)
+	in, err := d.of(spec.Tenant)
 	if err != nil {
 		return nil, err
+	}
+	return in.create(ctx, spec)
+}
+
+func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	f, err := d.learn(ctx, 0)
+	if err != nil {
+		return nil, sandbox.Unmade(err)
 	}
 	if err := d.classKnown(ctx, spec.Runtime, f); err != nil {
 		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
 	}
-	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), enforced: d.enforced, accept: d.accept})
+	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), disk: d.disk, enforced: d.enforced, accept: d.accept})
 	if err != nil {
 		return nil, err
 	}
 	if err := d.prepare(ctx); err != nil {
-		return nil, err
+		return nil, sandbox.Unmade(err)
 	}
 	if err := d.mountTrees(ctx, spec, p.pod); err != nil {
-		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
+		return nil, sandbox.Unmade(fmt.Errorf("create cell %s: %w", spec.Name, err))
 	}
 	d.describe(p, spec)
 	s := d.pods.follow(spec.Name)
@@ -48,16 +56,21 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	}
 	s.made(pod)
 	if err := d.awaitGate(ctx, spec, s); err != nil {
-		d.undo(ctx, pod)
+		err = fmt.Errorf("create cell %s: %w", spec.Name, err)
+		if d.undo(ctx, pod) {
+			err = sandbox.Unmade(err)
+		}
 		d.pods.leave(spec.Name, s)
-		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
+		return nil, err
 	}
 	p.hello.Key = seal.NewKey()
 	return newCell(d, pod, s, p.hello), nil
 }
 
-// The user ids of cells: so many that no two cells of a node have one, whichever supervisor made them.
+// The user ids of cells: so many that no two cells of a node have one, whichever supervisor made them. What they read belongs to
+// ownerUID, as whom nothing of theirs runs.
 const (
+	ownerUID = FirstUID - 1
 	FirstUID = 1 << 30
 	LastUID  = FirstUID + countUID - 1
 	countUID = 1 << 30
@@ -103,16 +116,18 @@ func (d *Driver) makePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, err
 	if err == nil {
 		return made, nil
 	}
-	if !refused(err) {
-		name, nonce := pod.Name, pod.Annotations[annotationNonce]
-		_ = d.late(func(ctx context.Context) { d.dropLost(ctx, name, nonce) })
-	}
-	if class := pod.Spec.RuntimeClassName; class != nil {
-		if err := classRefused(*class, err); errors.Is(err, sandbox.ErrUnsupported) {
-			return nil, err
+	said := d.explain(ctx, "create pod "+pod.Name, err)
+	if refused(err) {
+		if class := pod.Spec.RuntimeClassName; class != nil {
+			if err := classRefused(*class, err); errors.Is(err, sandbox.ErrUnsupported) {
+				said = err
+			}
 		}
+		return nil, sandbox.Unmade(said)
 	}
-	return nil, d.explain(ctx, "create pod "+pod.Name, err)
+	name, nonce := pod.Name, pod.Annotations[annotationNonce]
+	_ = d.late(func(ctx context.Context) { d.dropLost(ctx, name, nonce) })
+	return nil, said
 }
 
 // How long to look for a pod whose making was not acknowledged.
@@ -142,6 +157,8 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) er
 	defer late.Stop()
 	placed := time.NewTimer(d.limits.Schedule)
 	defer placed.Stop()
+	look := time.NewTicker(lookAtNode)
+	defer look.Stop()
 	var why error // it is unplaced
 	for {
 		pod, gone := s.look()
@@ -160,6 +177,10 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) er
 		why = err
 		select {
 		case <-s.changed:
+		case <-look.C:
+			if err := d.nodeGone(ctx, pod); err != nil {
+				return err
+			}
 		case <-placed.C:
 			if why == nil {
 				why = fmt.Errorf("the cluster's scheduler has not looked at it within %v: %w", d.limits.Schedule, sandbox.ErrUnavailable)
@@ -173,13 +194,16 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) er
 	}
 }
 
+// lookAtNode is how often the node of a pod that does not come up is asked for.
+const lookAtNode = 5 * time.Second
+
 // deleted is for a pod that somebody else has removed.
 func (d *Driver) deleted(pod *corev1.Pod) error {
 	if err := disrupted(pod); err != nil {
 		return err
 	}
 	d.ready.again() // somebody may have removed the owner of all of them
-	return fmt.Errorf("its pod was deleted from the cluster at %s by somebody else: %w", d.api.host, sandbox.ErrUnavailable)
+	return lostf(sandbox.LossDeleted, "its pod was deleted from the cluster at %s by somebody else", d.api.host)
 }
 
 // lastWarning is what the cluster last complained about a pod.
@@ -216,21 +240,24 @@ func (d *Driver) sameImage(want sandbox.Image, pod *corev1.Pod) error {
 	return errors.New("the pod's status has no container")
 }
 
-// undo removes a pod that is nobody's, whatever has become of ctx.
-func (d *Driver) undo(ctx context.Context, pod *corev1.Pod) {
+// undo removes a pod that is nobody's, whatever has become of ctx, and reports whether it is known to be gone.
+func (d *Driver) undo(ctx context.Context, pod *corev1.Pod) bool {
 	name, uid := pod.Name, string(pod.UID)
 	s := d.pods.find(name)
-	done := make(chan struct{})
+	done := make(chan error, 1)
 	if d.late(func(ctx context.Context) {
-		defer close(done)
-		if err := d.destroyPod(ctx, name, uid, s); err != nil {
+		err := d.destroyPod(ctx, name, uid, s)
+		if err != nil {
 			d.log.Warn("pod is left behind", "pod", name, "err", err)
 		}
+		done <- err
 	}) != nil {
-		return
+		return false
 	}
 	select {
-	case <-done:
+	case err := <-done:
+		return err == nil
 	case <-ctx.Done():
+		return false
 	}
 }

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/hotcell/hotcell/internal/recent"
 	"github.com/hotcell/hotcell/sandbox"
 )
 
@@ -21,6 +23,9 @@ type Options struct {
 	Kubeconfig string // a file; "": KUBECONFIG, ~/.kube/config, or the pod's own service account
 	Context    string // of the file; "": its current one
 	Namespace  string // of cells; "hotcell"
+
+	// Tenants are those whose cells are in a namespace of their own, which it names.
+	Tenants map[string]string
 
 	// RunnerImage names the image with the runner, from which each pod takes its first program.
 	RunnerImage string
@@ -36,9 +41,16 @@ type Options struct {
 	Instance string       // the supervisor's id, the value of [sandbox.LabelInstance]
 	Log      *slog.Logger // nil discards
 	Timeouts Timeouts
+	// Traffic is how much a cell may say, in bytes, sealed, all its streams and tunnels together: its node keeps a copy for a
+	// while. 0: 512 MiB.
+	Traffic int64
 
 	tune func(*rest.Config) // for tests; nil: nothing
+	disk int64              // for tests: how much of its node's disk a cell may take; 0: sandbox.PodDisk
 }
+
+// defaultTraffic is the bound of [Options.Traffic] where nothing else is said.
+const defaultTraffic = 512 << 20
 
 // Timeouts bound what is asked of a cluster. A zero field takes the default.
 type Timeouts struct {
@@ -71,20 +83,27 @@ func (t Timeouts) withDefaults() Timeouts {
 	return t
 }
 
-// Driver makes cells on one cluster. It is safe for concurrent use.
+// Driver makes cells on one cluster. It is safe for concurrent use. It has one more of itself for each tenant: all that one
+// makes, follows and removes is in its own namespace.
 type Driver struct {
 	api      *api
+	tenant   string             // whose namespace it is; "": that of all others
+	tenants  map[string]*Driver // by tenant; nil in a tenant's own
+	kept     bool               // tenants are kept apart, so that each namespace has to have bounds
 	instance string
 	log      *slog.Logger
 	limits   Timeouts
+	traffic  int64
 	image    string // of the runner
 	empty    []string
 	never    bool // nodes pull nothing
 	enforced bool
 	accept   map[string]bool
+	disk     int64
 
-	facts factCache
+	facts *recent.Value[facts]
 	ready once
+	shut  atomic.Bool  // it has been said that the namespace cannot be looked at
 	owner atomic.Value // types.UID
 	trees treeLock
 	pods  *follower
@@ -123,16 +142,30 @@ func New(opts Options) (*Driver, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	opts.Log = log
+	known := &recent.Value[facts]{}
+	d := newDriver(opts, a, limits, known)
+	d.tenants = make(map[string]*Driver)
+	for tenant, namespace := range opts.Tenants {
+		its := newDriver(opts, a.of(namespace), limits, known)
+		its.tenant = tenant
+		d.tenants[tenant] = its
+	}
+	return d, nil
+}
+
+// newDriver makes the driver of one namespace.
+func newDriver(opts Options, a *api, limits Timeouts, known *recent.Value[facts]) *Driver {
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Driver{
-		api: a, instance: opts.Instance, log: log, limits: limits, image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
-		accept: make(map[string]bool), ctx: ctx, cancel: cancel,
+		api: a, instance: opts.Instance, log: opts.Log, limits: limits, traffic: cmp.Or(opts.Traffic, defaultTraffic), image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
+		accept: make(map[string]bool), disk: opts.disk, kept: len(opts.Tenants) > 0, facts: known, ctx: ctx, cancel: cancel,
 	}
 	for _, word := range opts.Accept {
 		d.accept[word] = true
 	}
 	d.pods = newFollower(d)
-	return d, nil
+	return d
 }
 
 // Name returns "kubernetes".
@@ -145,18 +178,30 @@ func (d *Driver) Host() string { return d.api.host }
 const closeLimit = 10 * time.Second
 
 // Close ends the watch and closes connections, after what is being cleaned up is done or ten seconds have passed. Cells
-// are not touched.
+// are not touched. Where there are none, nothing of this supervisor stays in the cluster.
 func (d *Driver) Close() error {
+	var all sync.WaitGroup
+	for _, in := range d.everywhere() {
+		all.Go(in.end)
+	}
+	all.Wait()
+	d.api.close()
+	return nil
+}
+
+// end is Close for one namespace.
+func (d *Driver) end() {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
 	timer := time.AfterFunc(closeLimit, d.cancel)
 	d.lates.Wait()
+	if err := d.disown(d.ctx); err != nil {
+		d.log.Warn("the owner of this supervisor's pods is left behind", "err", err)
+	}
 	timer.Stop()
 	d.cancel()
 	d.pods.wait()
-	d.api.close()
-	return nil
 }
 
 var errClosed = errors.New("kubernetes driver is closed")

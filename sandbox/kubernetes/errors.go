@@ -23,11 +23,11 @@ func (d *Driver) explain(outer context.Context, what string, err error) error {
 		}
 		return fmt.Errorf("%s: no answer from %s in time: %w", what, d.api.host, sandbox.ErrUnavailable)
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
-		return fmt.Errorf("%s: namespace %s is full: %s: %w", what, d.api.namespace, words(err), sandbox.ErrUnavailable)
+		return lostf(sandbox.LossQuota, "%s: namespace %s is full: %s", what, d.api.namespace, words(err))
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%s: the cluster at %s refuses: %s: %w", what, d.api.host, words(err), sandbox.ErrUnavailable)
 	case apierrors.IsNotFound(err) && strings.Contains(err.Error(), "namespaces \""):
-		return fmt.Errorf("%s: the cluster at %s has no namespace %s: make it, or name another in kubernetes.namespace: %w", what, d.api.host, d.api.namespace, sandbox.ErrUnavailable)
+		return fmt.Errorf("%s: the cluster at %s has no namespace %s: make it, or name another in %s: %w", what, d.api.host, d.api.namespace, d.setting(), sandbox.ErrUnavailable)
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s: %s: %w", what, words(err), sandbox.ErrNotFound)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
@@ -36,6 +36,11 @@ func (d *Driver) explain(outer context.Context, what string, err error) error {
 		return fmt.Errorf("%s: %s", what, words(err))
 	}
 	return fmt.Errorf("%s: cluster at %s: %s: %w", what, d.api.host, words(err), sandbox.ErrUnavailable)
+}
+
+// lostf is an error about what a cluster does with cells.
+func lostf(loss sandbox.Loss, format string, args ...any) error {
+	return &sandbox.LostError{Loss: loss, Message: fmt.Sprintf(format, args...)}
 }
 
 // refused reports that the API server itself said no. Any other error leaves open what it has done.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -23,12 +24,29 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
+// went is a target of errors.Is: what became of a cell.
+type went sandbox.Loss
+
+func (w went) Error() string { return "lost: " + string(w) }
+
+// is reports whether an error is of a kind.
+func is(err, kind error) bool {
+	var lost *sandbox.LostError
+	if w, ok := kind.(went); ok {
+		return errors.As(err, &lost) && lost.Loss == sandbox.Loss(w) && errors.Is(err, sandbox.ErrUnavailable)
+	}
+	return errors.Is(err, kind) && !errors.As(err, &lost)
+}
+
 // fails expects Create to fail with an error of a kind that says something.
 func fails(t *testing.T, d *Driver, spec *sandbox.Spec, kind error, words ...string) {
 	t.Helper()
 	cell, err := d.Create(bounded(t), spec)
-	if cell != nil || !errors.Is(err, kind) {
+	if cell != nil || !is(err, kind) {
 		t.Fatalf("create: %v, want %v", err, kind)
+	}
+	if errors.Is(kind, sandbox.ErrUnavailable) && !sandbox.IsUnmade(err) {
+		t.Errorf("create: %v: the driver knows that nothing is there, and does not say so", err)
 	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
@@ -68,7 +86,7 @@ func (r *real) unplaced(t *testing.T) {
 	d := r.driverOf(t, o)
 	spec := r.spec("sleep")
 	*spec.OCI.Linux.Resources.Memory.Limit, *spec.OCI.Linux.Resources.Memory.Swap = 1<<45, 1<<45
-	fails(t, d, spec, sandbox.ErrUnavailable, "no node of the cluster takes it", "Insufficient memory")
+	fails(t, d, spec, went(sandbox.LossUnschedulable), "no node of the cluster takes it", "Insufficient memory")
 }
 
 func (r *real) quota(t *testing.T) {
@@ -78,7 +96,7 @@ func (r *real) quota(t *testing.T) {
 	testutil.Poll(t, 30*time.Second, func() bool { // a quota is in force once it has been counted
 		return strings.Contains(testutil.Kubectl(t, "", "-n", r.namespace, "get", "quota", "full", "-o", "jsonpath={.status.hard.pods}"), "0")
 	})
-	fails(t, d, r.spec("sleep"), sandbox.ErrUnavailable, "namespace "+r.namespace+" is full", "exceeded quota")
+	fails(t, d, r.spec("sleep"), went(sandbox.LossQuota), "namespace "+r.namespace+" is full", "exceeded quota")
 }
 
 // begin starts the program "sleep" and waits until it runs.
@@ -107,12 +125,13 @@ func podOf(cell sandbox.Sandbox) string {
 	return name
 }
 
-// loses expects a running cell to be lost, with an error that says something, and its streams to end.
-func loses(t *testing.T, cell sandbox.Sandbox, words string) {
+// loses expects a running cell to be lost in a way, with an error that says something, and its streams to end, not before that is
+// known.
+func loses(t *testing.T, cell sandbox.Sandbox, kind error, words string) {
 	t.Helper()
 	_, err := cell.Wait(bounded(t))
-	if !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), words) {
-		t.Errorf("wait: %v, want %q in it", err, words)
+	if !is(err, kind) || !strings.Contains(err.Error(), words) {
+		t.Errorf("wait: %v, want %v and %q in it", err, kind, words)
 	}
 	if _, err := io.Copy(io.Discard, cell.Stdio().Stdout); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("stdout ended with %v", err)
@@ -123,7 +142,7 @@ func (r *real) deletedByHand(t *testing.T) {
 	d := r.driver(t)
 	cell := r.begin(t, d)
 	testutil.Kubectl(t, "", "-n", r.namespace, "delete", "pod", podOf(cell), "--wait=false")
-	loses(t, cell, "was deleted from the cluster")
+	loses(t, cell, went(sandbox.LossDeleted), "was deleted from the cluster")
 }
 
 func (r *real) evicted(t *testing.T) {
@@ -131,7 +150,56 @@ func (r *real) evicted(t *testing.T) {
 	cell := r.begin(t, d)
 	testutil.Kubectl(t, `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"`+podOf(cell)+`","namespace":"`+r.namespace+`"}}`,
 		"create", "--raw", "/api/v1/namespaces/"+r.namespace+"/pods/"+podOf(cell)+"/eviction", "-f", "-")
-	loses(t, cell, "was evicted")
+	loses(t, cell, went(sandbox.LossEvicted), "was evicted")
+}
+
+// tooMuchDisk: a kubelet evicts what takes too much of its disk.
+func (r *real) tooMuchDisk(t *testing.T) {
+	o := r.options()
+	o.disk = 24 << 20 // its runner counts, too
+	d := r.driverOf(t, o)
+	cell, err := d.Create(bounded(t), r.spec("cat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cell.Destroy(bounded(t)); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := cell.Start(bounded(t)); err != nil {
+		t.Fatal(err)
+	}
+	var said sync.WaitGroup
+	said.Go(func() { // and leaves its stdin open
+		_, _ = io.CopyN(cell.Stdio().Stdin, zeros{}, 32<<20)
+	})
+	if _, err := io.CopyN(io.Discard, cell.Stdio().Stdout, 32<<20); err != nil {
+		t.Fatal(err)
+	}
+	said.Wait()
+	loses(t, cell, went(sandbox.LossDisk), "was evicted")
+}
+
+// zeros are without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// deletedAtBirth: a pod that goes before its program has begun has its true reason, too.
+func (r *real) deletedAtBirth(t *testing.T) {
+	d := r.driver(t)
+	cell, err := d.Create(bounded(t), r.spec("sleep"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testutil.Kubectl(t, "", "-n", r.namespace, "delete", "pod", podOf(cell), "--wait=false")
+	if err := cell.Start(bounded(t)); !is(err, went(sandbox.LossDeleted)) {
+		t.Errorf("start: %v", err)
+	}
+	if err := cell.Destroy(bounded(t)); err != nil {
+		t.Error(err)
+	}
 }
 
 // ownerGone: who deletes a supervisor's ConfigMap deletes its cells.
@@ -141,7 +209,7 @@ func (r *real) ownerGone(t *testing.T) {
 	d := r.driverOf(t, o)
 	cell := r.begin(t, d)
 	testutil.Kubectl(t, "", "-n", r.namespace, "delete", "configmap", d.ownerName())
-	loses(t, cell, "was deleted from the cluster")
+	loses(t, cell, went(sandbox.LossDeleted), "was deleted from the cluster")
 	r.begin(t, d) // the next cell has an owner again
 }
 
@@ -183,13 +251,9 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NAMESPAC
 func (r *real) leastRights(t *testing.T) {
 	testutil.Kubectl(t, strings.ReplaceAll(rights, "NAMESPACE", r.namespace), "apply", "-f", "-")
 	defer testutil.Kubectl(t, "", "delete", "clusterrole,clusterrolebinding", r.namespace)
-	token := strings.TrimSpace(testutil.Kubectl(t, "", "-n", r.namespace, "create", "token", "supervisor"))
 	o := r.options()
 	o.Instance = "least-rights"
-	o.tune = func(c *rest.Config) {
-		c.BearerToken = token
-		c.TLSClientConfig.CertData, c.TLSClientConfig.KeyData, c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = nil, nil, "", ""
-	}
+	o.tune = r.as(t, "supervisor")
 	d := r.driverOf(t, o)
 	if _, err := d.Capabilities(bounded(t)); err != nil {
 		t.Fatal(err)
@@ -216,6 +280,15 @@ func (r *real) leastRights(t *testing.T) {
 	}
 }
 
+// as has a driver be a service account of the namespace, and nobody else.
+func (r *real) as(t *testing.T, account string) func(*rest.Config) {
+	token := strings.TrimSpace(testutil.Kubectl(t, "", "-n", r.namespace, "create", "token", account))
+	return func(c *rest.Config) {
+		c.BearerToken = token
+		c.TLSClientConfig.CertData, c.TLSClientConfig.KeyData, c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = nil, nil, "", ""
+	}
+}
+
 // otherRunner: a runner image without the trees of this hotcell, and one that is not there.
 func (r *real) otherRunner(t *testing.T) {
 	d := r.driver(t)
@@ -231,7 +304,7 @@ func (r *real) otherRunner(t *testing.T) {
 func (r *real) limits(t *testing.T) {
 	d := r.driver(t)
 	out := r.output(t, d, r.spec("read", "/proc/self/limits"))
-	for _, want := range []string{"Max core file size 0 0", "Max open files 256 256", "Max processes 32 32", "Max file size 8388608 8388608"} {
+	for _, want := range []string{"Max core file size 0 0", "Max open files 256 256", "Max processes 32 32", "Max file size 8392704 8392704"} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%q is not among the limits:\n%s", want, out)
 		}

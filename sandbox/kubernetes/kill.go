@@ -20,8 +20,8 @@ func (c *cell) Kill(ctx context.Context) error {
 	c.killed = true
 	done := c.destroyed
 	c.mu.Unlock()
-	c.stdout.overflow()
-	c.stderr.overflow()
+	c.stdout.Overflow()
+	c.stderr.Overflow()
 	if done || c.over() || c.killByGate(ctx) {
 		return nil
 	}
@@ -80,8 +80,8 @@ func (c *cell) Destroy(ctx context.Context) error {
 	started := c.started && !c.destroyed
 	c.mu.Unlock()
 	if started && !c.over() {
-		c.stdout.overflow()
-		c.stderr.overflow()
+		c.stdout.Overflow()
+		c.stderr.Overflow()
 		c.mu.Lock()
 		c.killed = true
 		c.mu.Unlock()

@@ -85,7 +85,7 @@ func loadImage(t testing.TB, l images.Layered) string {
 // options accept what this cluster cannot do.
 func (r *real) options() Options {
 	o := Options{
-		Namespace: r.namespace, RunnerImage: r.runner, Instance: "test",
+		Namespace: r.namespace, RunnerImage: r.runner, Instance: "test-" + strings.ToLower(rand.Text()[:8]),
 		Accept: []string{ControlSeccomp, ControlNetwork, ControlPaths, ControlMounts},
 	}
 	if testing.Verbose() {
@@ -141,13 +141,20 @@ func TestCluster(t *testing.T) {
 		{"Unplaced", r.unplaced},
 		{"Quota", r.quota},
 		{"DeletedByHand", r.deletedByHand},
+		{"DeletedAtBirth", r.deletedAtBirth},
 		{"Evicted", r.evicted},
+		{"TooMuchDisk", r.tooMuchDisk},
+		{"ServerAway", r.serverAway},
 		{"OwnerGone", r.ownerGone},
+		{"Owners", r.owners},
+		{"TreesInUse", r.treesInUse},
 		{"LeastRights", r.leastRights},
 		{"OtherRunner", r.otherRunner},
 		{"Secrecy", r.secrecy},
 		{"Limits", r.limits},
 		{"Trees", r.largeTrees},
+		{"OverSPDY", r.overSPDY},
+		{"TooMuch", r.tooMuch},
 		{"Soak", r.soak},
 	} {
 		t.Run(tt.name, tt.test)
@@ -164,15 +171,7 @@ func (r *real) conformance(t *testing.T) {
 			o.tune = cutting(t, 400_000)
 			return r.open(t, o)
 		},
-		Differs: map[string]string{
-			"socket AF_VSOCK": "a pod has its node's seccomp profile (accepted: seccomp)",
-			"socket AF_ALG":   "a pod has its node's seccomp profile (accepted: seccomp)",
-			"io_uring_setup":  "a pod has its node's seccomp profile (accepted: seccomp)",
-			"ptrace":          "a pod has its node's seccomp profile (accepted: seccomp)",
-			"dial outside":    "a pod's network is closed by NetworkPolicy alone, which this cluster may not enforce (accepted: network)",
-			"interfaces":      "a pod has an interface in its cluster's network (accepted: network)",
-			"uid":             "cells of several supervisors share a node, so that the driver gives each a number of its own",
-		},
+		Differs: differs,
 	})
 }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/url"
 	"regexp"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -18,9 +21,12 @@ import (
 // policyName is the NetworkPolicy that closes the network of all cells of a namespace.
 const policyName = "hotcell-deny-all"
 
-// prepare makes what each cell relies on, once: the policy that closes the network, and the owner of this supervisor's pods.
+// prepare makes what each cell relies on, once, after a look at the bounds: the policy that closes the network, and the owner of this supervisor's pods.
 func (d *Driver) prepare(ctx context.Context) error {
 	return d.ready.do(func() error {
+		if err := d.vouch(ctx); err != nil {
+			return err
+		}
 		if err := d.closeNetwork(ctx); err != nil {
 			return err
 		}
@@ -51,14 +57,16 @@ func (d *Driver) closeNetwork(ctx context.Context) error {
 }
 
 // ownerName is the ConfigMap that owns the pods of a supervisor: who deletes it deletes them all.
-func (d *Driver) ownerName() string { return "hotcell-instance-" + short(d.instance) }
+func (d *Driver) ownerName() string { return ownerPrefix + short(d.instance) }
+
+const ownerPrefix = "hotcell-instance-"
 
 func (d *Driver) ensureOwner(ctx context.Context) error {
 	owner := &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: d.ownerName(), Annotations: map[string]string{sandbox.LabelInstance: d.instance},
-			Labels: map[string]string{sandbox.LabelManaged: "1", sandbox.LabelKind: "instance"},
+			Labels: map[string]string{sandbox.LabelManaged: "1", sandbox.LabelKind: kindInstance},
 		},
 	}
 	err := d.api.post(ctx, d.api.in(core, "configmaps"), owner, owner)
@@ -70,6 +78,52 @@ func (d *Driver) ensureOwner(ctx context.Context) error {
 	}
 	d.owner.Store(owner.UID)
 	return nil
+}
+
+// How long the cluster's collector is given to remove the pods of a supervisor whose owner is gone, and how often it is looked.
+const (
+	collectLimit = 3 * time.Second
+	collectPause = 200 * time.Millisecond
+)
+
+// removeOwner removes the ConfigMap of a supervisor that is gone, and waits a while for the cluster to collect the pods of its that there
+// still are: all at once, which one deletion after the other is not.
+func (d *Driver) removeOwner(ctx context.Context, name string) error {
+	err := d.api.remove(ctx, d.api.in(core, "configmaps", name), "", nil)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return d.explain(ctx, "remove "+name, err)
+	}
+	for until := time.Now().Add(collectLimit); time.Now().Before(until); {
+		if owns, err := d.owns(ctx, name); err != nil || !owns {
+			return err
+		}
+		if err := sleep(ctx, collectPause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// owns reports whether there are pods of an owner.
+func (d *Driver) owns(ctx context.Context, name string) (bool, error) {
+	var pods metav1.PartialObjectMetadataList
+	if err := d.api.metas(ctx, d.api.in(core, "pods"), url.Values{"labelSelector": {ofKinds(kindCell)}}, &pods); err != nil {
+		return false, d.explain(ctx, "list pods", err)
+	}
+	return slices.ContainsFunc(pods.Items, func(p metav1.PartialObjectMetadata) bool {
+		return slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Name == name })
+	}), nil
+}
+
+// disown removes this supervisor's own, where it has made one and no pod of it is left.
+func (d *Driver) disown(ctx context.Context) error {
+	if len(d.ownedBy()) == 0 {
+		return nil
+	}
+	if owns, err := d.owns(ctx, d.ownerName()); err != nil || owns {
+		return err
+	}
+	return d.removeOwner(ctx, d.ownerName())
 }
 
 // ownedBy is the reference by which a cluster collects a pod whose owner is gone.

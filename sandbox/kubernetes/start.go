@@ -68,7 +68,9 @@ func (c *cell) start(ctx context.Context) error {
 			return err
 		}
 	case <-c.exited:
-		return c.exitErr
+		if err := c.unbegun(); err != nil {
+			return err
+		}
 	case <-op.Done():
 		return c.unheard(ctx)
 	}
@@ -96,7 +98,7 @@ func (c *cell) greet(ctx context.Context, l *line) error {
 		select {
 		case err := <-said:
 			if err != nil {
-				return c.unsaid(err)
+				return c.unsaid(ctx, err)
 			}
 			greeted = true
 		case <-c.up:
@@ -109,21 +111,36 @@ func (c *cell) greet(ctx context.Context, l *line) error {
 		case err := <-c.begun:
 			return err
 		case <-c.exited:
-			return c.exitErr
+			return c.unbegun()
 		case <-ctx.Done():
 			return c.unheard(ctx)
 		}
 	}
 }
 
-// unsaid is for a hello that did not get through: why the connection ended says more.
-func (c *cell) unsaid(err error) error {
+// unbegun is for a cell that has ended before its program began.
+func (c *cell) unbegun() error {
 	select {
-	case why := <-c.begun:
-		if why != nil {
-			return why
-		}
-	case <-time.After(time.Second):
+	case err := <-c.begun: // the gate said that it would not begin, or it was short
+		return err
+	default:
+	}
+	if c.exitErr != nil {
+		return c.exitErr
+	}
+	return &sandbox.StartError{
+		OOM: c.exit.Evidence.OOMKilled, Message: fmt.Sprintf("its first program ended with exit code %d before it had started another", c.exit.Code),
+	}
+}
+
+// unsaid is for a hello that did not get through: why the connection ended says more.
+func (c *cell) unsaid(ctx context.Context, err error) error {
+	select {
+	case <-c.exited:
+		return c.unbegun()
+	case <-ctx.Done():
+		return c.unheard(ctx)
+	case <-time.After(c.d.limits.Settle):
 	}
 	return fmt.Errorf("its first program cannot be spoken to: %s: %w", words(err), sandbox.ErrUnavailable)
 }

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,7 @@ func progress(pod *corev1.Pod) (stage, error) {
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return unplaced, fmt.Errorf("no node of the cluster takes it: %s: %w", oneLine(c.Message), sandbox.ErrUnavailable)
+			return unplaced, lostf(sandbox.LossUnschedulable, "no node of the cluster takes it: %s", oneLine(c.Message))
 		}
 	}
 	return waiting, nil
@@ -97,42 +98,57 @@ func startCode(text string) int {
 	return 0
 }
 
-// disrupted says what the cluster has done to a pod: none of it is the skill's doing.
+// disrupted says what the cluster has done to a pod: none of it is the skill's doing, but for one that takes too much disk.
 func disrupted(pod *corev1.Pod) error {
 	where := ""
 	if pod.Spec.NodeName != "" {
 		where = " on node " + pod.Spec.NodeName
 	}
+	said := oneLine(pod.Status.Message)
 	for _, c := range pod.Status.Conditions {
-		if c.Type != corev1.DisruptionTarget || c.Status != corev1.ConditionTrue {
-			continue
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			loss, what := disruption(c.Reason, pod.Status.Reason)
+			return lostf(loss, "its pod%s %s: %s", where, what, oneLine(cmpWords(said, c.Message)))
 		}
-		what := map[string]string{
-			"PreemptionByScheduler":  "was preempted by one of a higher priority",
-			"EvictionByEvictionAPI":  "was evicted, as when its node is drained",
-			"TerminationByKubelet":   "was ended by its node",
-			"DeletionByTaintManager": "was taken off its node, which is tainted",
-			"DeletionByPodGC":        "was collected, as its node is gone",
-		}[c.Reason]
-		if what == "" {
-			what = "was disrupted (" + c.Reason + ")"
-		}
-		return fmt.Errorf("its pod%s %s: %s: %w", where, what, oneLine(cmpWords(pod.Status.Message, c.Message)), sandbox.ErrUnavailable)
 	}
-	switch pod.Status.Reason {
-	case "":
+	switch reason := pod.Status.Reason; {
+	case reason == "":
 		return nil
-	case "Evicted":
-		return fmt.Errorf("its pod%s was evicted: %s: %w", where, oneLine(pod.Status.Message), sandbox.ErrUnavailable)
-	case "NodeLost":
-		return fmt.Errorf("its node%s was lost: %s: %w", strings.TrimPrefix(where, " on node"), oneLine(pod.Status.Message), sandbox.ErrUnavailable)
-	case "DeadlineExceeded":
+	case reason == reasonEvicted: // for what the node lacks there is a condition, too
+		return lostf(sandbox.LossDisk, "its pod%s was evicted for what it has on the node's disk: %s", where, said)
+	case reason == "NodeLost":
+		return lostf(sandbox.LossNode, "its node%s was lost: %s", strings.TrimPrefix(where, " on node"), said)
+	case reason == "DeadlineExceeded":
 		return fmt.Errorf("its pod%s outlived the deadline that the cluster has for it: %w", where, sandbox.ErrUnavailable)
+	case pod.Status.Phase != corev1.PodFailed:
+		return nil
+	case strings.HasPrefix(reason, "OutOf"), slices.Contains([]string{"NodeAffinity", "TaintToleration", "NodeShutdown"}, reason): // the scheduler did not know that yet
+		return lostf(sandbox.LossUnschedulable, "its node%s does not take it: %s: %s", strings.TrimPrefix(where, " on node"), reason, said)
 	}
-	if pod.Status.Phase == corev1.PodFailed {
-		return fmt.Errorf("its pod%s failed: %s: %s: %w", where, pod.Status.Reason, oneLine(pod.Status.Message), sandbox.ErrUnavailable)
+	return fmt.Errorf("its pod%s failed: %s: %s: %w", where, pod.Status.Reason, said, sandbox.ErrUnavailable)
+}
+
+// reasonEvicted and reasonPreempting are a kubelet's words in a pod's status.
+const (
+	reasonEvicted    = "Evicted"
+	reasonPreempting = "Preempting"
+)
+
+// disruption reads the reason of the condition by which a cluster announces what it does to a pod.
+func disruption(reason, status string) (loss sandbox.Loss, what string) {
+	switch {
+	case reason == "PreemptionByScheduler", reason == "TerminationByKubelet" && status == reasonPreempting:
+		return sandbox.LossPreempted, "was preempted by one of a higher priority"
+	case reason == "EvictionByEvictionAPI":
+		return sandbox.LossEvicted, "was evicted, as when its node is drained"
+	case reason == "TerminationByKubelet":
+		return sandbox.LossEvicted, "was ended by its node"
+	case reason == "DeletionByTaintManager":
+		return sandbox.LossEvicted, "was taken off its node, which is tainted"
+	case reason == "DeletionByPodGC":
+		return sandbox.LossNode, "was collected, as its node is gone"
 	}
-	return nil
+	return sandbox.LossEvicted, "was disrupted (" + reason + ")"
 }
 
 // ending is the end of a cell's container in a pod's status, nil while it has not ended.

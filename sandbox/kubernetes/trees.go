@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -169,16 +171,42 @@ func (c *capped) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
-// removeTree deletes all parts of a tree, the first one first.
+// removeTree deletes all parts of a tree that no pod reads, the first one first. Of one that is not whole any may be missing.
 func (d *Driver) removeTree(ctx context.Context, tree string) error {
+	reads, err := d.readBy(ctx, tree)
+	if err != nil {
+		return err
+	}
+	if reads != "" {
+		return fmt.Errorf("remove %s: pod %s reads it", tree, reads)
+	}
 	for i := range maxParts {
 		err := d.api.remove(ctx, d.api.in(core, "configmaps", partName(tree, i)), "", nil)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
+		if err != nil && !apierrors.IsNotFound(err) {
 			return d.explain(ctx, "remove "+tree, err)
 		}
 	}
 	return nil
+}
+
+// readBy names a pod that a tree is mounted into and that has not ended; "": there is none. A cluster removes a ConfigMap that a pod
+// is about to mount, and the pod never starts.
+func (d *Driver) readBy(ctx context.Context, tree string) (pod string, err error) {
+	var pods corev1.PodList
+	if err := d.api.get(ctx, d.api.in(core, "pods"), url.Values{"labelSelector": {ofKinds(kindCell)}}, &pods); err != nil {
+		return "", d.explain(ctx, "look who reads "+tree, err)
+	}
+	first := partName(tree, 0)
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		for _, v := range p.Spec.Volumes {
+			if v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.ConfigMap != nil && s.ConfigMap.Name == first }) {
+				return p.Name, nil
+			}
+		}
+	}
+	return "", nil
 }

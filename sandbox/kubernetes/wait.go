@@ -8,7 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/hotcell/hotcell/internal/gate"
 	"github.com/hotcell/hotcell/internal/seal"
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -31,12 +33,14 @@ func (c *cell) Wait(ctx context.Context) (sandbox.Exit, error) {
 	}
 }
 
-// await settles the cell: by the gate's word, by the cluster's, or by the end of the connection without either.
+// await settles the cell: by the gate's word, by the cluster's, or by the end of the connection without either. The streams of a
+// cell whose gate has not told of the end do not end before it is known why.
 func (c *cell) await(ctx context.Context) {
+	defer c.finish(errCut)
 	var late <-chan time.Time
 	cut := c.cut
 	for {
-		if c.lookAround() || c.nodeSilent(ctx) {
+		if c.over() || c.lookAround(ctx) || c.nodeSilent(ctx) {
 			return
 		}
 		select {
@@ -51,7 +55,11 @@ func (c *cell) await(ctx context.Context) {
 				return
 			default:
 			}
-			cut, late = nil, time.After(c.d.limits.Settle)
+			cut, late = nil, time.After(c.patience())
+			if !c.ask(ctx) {
+				c.settle(sandbox.Exit{}, c.lost(ctx))
+				return
+			}
 		case <-late:
 			c.settle(sandbox.Exit{}, c.lost(ctx))
 			return
@@ -62,8 +70,30 @@ func (c *cell) await(ctx context.Context) {
 	}
 }
 
+// patience is how long the cluster may take to say why a connection has ended.
+func (c *cell) patience() time.Duration {
+	const unstarted = 2 * time.Second // nothing has happened to it yet, and somebody waits for its start
+	if c.connection() == nil {
+		return min(unstarted, c.d.limits.Settle)
+	}
+	return c.d.limits.Settle
+}
+
+// ask looks at the pod itself, since the watch may have broken off with the connection. It reports whether the cluster answers. Of
+// a pod that is gone the watch, or the list that follows it, tells more.
+func (c *cell) ask(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, c.d.limits.Settle)
+	defer cancel()
+	var pod corev1.Pod
+	err := c.d.api.get(ctx, c.d.api.in(core, "pods", c.name), nil, &pod)
+	if err == nil {
+		c.seen.see(&pod, false)
+	}
+	return err == nil || refused(err) || errors.Is(err, context.Canceled)
+}
+
 // lookAround settles the cell if the cluster says that it has ended.
-func (c *cell) lookAround() bool {
+func (c *cell) lookAround(ctx context.Context) bool {
 	pod, gone := c.seen.look()
 	if pod == nil {
 		return false
@@ -73,14 +103,7 @@ func (c *cell) lookAround() bool {
 		return true
 	}
 	if t := ending(pod); t != nil {
-		select {
-		case e := <-c.ended: // the gate says more
-			c.settle(merge(e, t), nil)
-		case <-c.cut:
-			c.settle(exitOfStatus(t), nil)
-		case <-time.After(c.d.limits.Settle): // its last words may be on the way to a slow reader
-			c.settle(exitOfStatus(t), nil)
-		}
+		c.settle(c.exitByStatus(ctx, t))
 		return true
 	}
 	if gone || pod.DeletionTimestamp != nil {
@@ -100,18 +123,54 @@ func (c *cell) lookAround() bool {
 	return false
 }
 
+// exitByStatus is the end of a cell of which the cluster tells. The gate says more, and its last words may be on the way to a slow
+// reader. One that found its supervisor gone says nothing: then the connection broke off, whatever has become of the program.
+func (c *cell) exitByStatus(ctx context.Context, t *corev1.ContainerStateTerminated) (sandbox.Exit, error) {
+	select {
+	case e := <-c.ended:
+		return merge(e, t), nil
+	case <-c.cut:
+	case <-time.After(c.d.limits.Settle):
+	}
+	select {
+	case e := <-c.ended:
+		return merge(e, t), nil
+	default:
+	}
+	if t.ExitCode == gate.ExitHangup {
+		return sandbox.Exit{}, c.lost(ctx)
+	}
+	return exitOfStatus(t), nil
+}
+
 // nodeSilent settles the cell if its node does not answer any more: a cluster marks the pods of such a node as not ready.
 func (c *cell) nodeSilent(ctx context.Context) bool {
 	pod, _ := c.seen.look()
 	if pod == nil || !suspect(pod) {
 		return false
 	}
-	var node corev1.Node
-	if err := c.d.api.get(ctx, core+"/nodes/"+pod.Spec.NodeName, nil, &node); err != nil || ready(&node) {
+	err := c.d.nodeGone(ctx, pod)
+	if err == nil {
 		return false
 	}
-	c.settle(sandbox.Exit{}, fmt.Errorf("cell %s: its node %s does not answer: %w", c.name, pod.Spec.NodeName, sandbox.ErrUnavailable))
+	c.settle(sandbox.Exit{}, fmt.Errorf("cell %s: %w", c.name, err))
 	return true
+}
+
+// nodeGone is an error where a pod's node does not answer or is no more, as far as the cluster knows.
+func (d *Driver) nodeGone(ctx context.Context, pod *corev1.Pod) error {
+	name := pod.Spec.NodeName
+	if name == "" {
+		return nil
+	}
+	var node corev1.Node
+	switch err := d.api.get(ctx, core+"/nodes/"+name, nil, &node); {
+	case apierrors.IsNotFound(err):
+		return lostf(sandbox.LossNode, "its node %s is not in the cluster any more", name)
+	case err == nil && !ready(&node):
+		return lostf(sandbox.LossNode, "its node %s does not answer", name)
+	}
+	return nil
 }
 
 // suspect is a pod that runs and is not ready, though nobody has asked it whether it is.
@@ -183,16 +242,20 @@ func (c *cell) lost(ctx context.Context) error {
 	c.mu.Lock()
 	cut := c.why
 	c.mu.Unlock()
-	if errors.Is(cut, errTooMuch) {
-		return fmt.Errorf("cell %s: %w", c.name, errTooMuch)
-	}
+	ctx, cancel := context.WithTimeout(ctx, c.d.limits.Settle)
+	defer cancel()
+	var now corev1.Pod
 	pod, _ := c.seen.look()
-	why := "the connection to it broke off, and with it went its stdin"
-	var node corev1.Node
-	if err := c.d.api.get(ctx, core+"/nodes/"+pod.Spec.NodeName, nil, &node); err == nil && !ready(&node) {
-		why = "its node " + pod.Spec.NodeName + " does not answer"
-	} else if err != nil && !refused(err) && !errors.Is(err, context.Canceled) {
-		why = "the cluster at " + c.d.api.host + " does not answer"
+	err := c.d.api.get(ctx, c.d.api.in(core, "pods", c.name), nil, &now)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && string(now.UID) != c.uid:
+		return fmt.Errorf("cell %s: %w", c.name, c.d.deleted(pod))
+	case err == nil || refused(err):
+	case !errors.Is(err, context.Canceled):
+		return fmt.Errorf("cell %s: the connection to it broke off, and the cluster at %s does not answer: %s: %w", c.name, c.d.api.host, words(err), sandbox.ErrUnavailable)
 	}
-	return fmt.Errorf("cell %s: %s: %w", c.name, why, sandbox.ErrUnavailable)
+	if err := c.d.nodeGone(ctx, pod); err != nil {
+		return fmt.Errorf("cell %s: %w", c.name, err)
+	}
+	return fmt.Errorf("cell %s: the connection to it broke off, and with it went its stdin: %s: %w", c.name, words(cut), sandbox.ErrUnavailable)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/cgroup"
@@ -159,10 +160,22 @@ func (o *output) Read(p []byte) (int, error) {
 		}
 	case o.ended.Load():
 		err = io.EOF
+	case errors.Is(err, os.ErrDeadlineExceeded): // as it is
 	case err != nil:
 		err = io.ErrUnexpectedEOF // closed by the reader
 	}
 	return n, err
+}
+
+// Interrupt implements [sandbox.Interruptible].
+func (o *output) Interrupt(on bool) {
+	var at time.Time
+	if on {
+		at = time.Unix(1, 0)
+	}
+	if f := o.open(); f != nil {
+		_ = f.SetReadDeadline(at) // fails only when it is closed, and nobody waits for it
+	}
 }
 
 func (o *output) Close() error {

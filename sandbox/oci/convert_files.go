@@ -8,16 +8,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hotcell/hotcell/sandbox/demands"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
 // root is never writable: it is the one tree of all cells of an image.
 func (c *conversion) root() error {
-	if !c.oci.Root.Readonly {
+	if !c.left.OCI.Root.Readonly {
 		return unsupported("root.readonly: must be true: cells of an image share its tree")
 	}
 	c.out.Root = &specs.Root{Readonly: true}
-	c.oci.Root = nil
+	c.left.OCI.Root = nil
 	return nil
 }
 
@@ -57,11 +58,11 @@ func (c *conversion) sharedMemory() error {
 // tmpfs: the only mounts of a spec. Each has a size, since the kernel's default is half of the machine's memory.
 func (c *conversion) tmpfs() error {
 	seen := make(map[string]bool)
-	for _, m := range c.oci.Mounts {
+	for _, m := range c.left.OCI.Mounts {
 		switch {
 		case m.Type != "tmpfs" || len(m.UIDMappings)+len(m.GIDMappings) > 0:
 			return unsupported("mount %s of type %q: only tmpfs", m.Destination, m.Type)
-		case !cleanAbs(m.Destination) || m.Destination == "/" || kernels(m.Destination+"/"):
+		case !demands.CleanAbs(m.Destination) || m.Destination == "/" || kernels(m.Destination+"/"):
 			return unsupported("mount %q: expected a clean absolute path outside of /proc, /dev and /sys", m.Destination)
 		case seen[m.Destination]:
 			return unsupported("mount %s: is there twice", m.Destination)
@@ -90,7 +91,7 @@ func (c *conversion) tmpfs() error {
 		c.out.Mounts = append(c.out.Mounts, specs.Mount{Destination: m.Destination, Type: "tmpfs", Source: "tmpfs", Options: m.Options})
 		c.points = append(c.points, point{m.Destination, mode})
 	}
-	c.oci.Mounts = nil
+	c.left.OCI.Mounts = nil
 	return nil
 }
 
@@ -105,7 +106,7 @@ func (c *conversion) trees() error {
 		if !treePattern.MatchString(t.Name) || !digestPattern.MatchString(t.Digest) {
 			return unsupported("tree %q with digest %q: expected [a-z0-9-] and hex sha-256", t.Name, t.Digest)
 		}
-		if !cleanAbs(t.Target) || t.Target == "/" || kernels(t.Target+"/") {
+		if !demands.CleanAbs(t.Target) || t.Target == "/" || kernels(t.Target+"/") {
 			return unsupported("tree %s: target %q: expected a clean absolute path outside of /proc, /dev and /sys", t.Name, t.Target)
 		}
 		c.out.Mounts = append(c.out.Mounts, specs.Mount{
@@ -126,19 +127,11 @@ func (c *conversion) imageVolumes() error {
 	return nil
 }
 
-// What engines mask and protect by themselves; a spec can only add to it.
-var (
-	alwaysMasked = []string{
-		"/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi",
-		"/proc/timer_list", "/proc/timer_stats", "/sys/firmware",
-	}
-	alwaysReadonly = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
-)
-
+// paths: a spec can only add to what engines mask and protect by themselves.
 func (c *conversion) paths() error {
-	c.out.Linux.MaskedPaths = union(alwaysMasked, c.linux.MaskedPaths)
-	c.out.Linux.ReadonlyPaths = union(alwaysReadonly, c.linux.ReadonlyPaths)
-	c.linux.MaskedPaths, c.linux.ReadonlyPaths = nil, nil
+	masked, readOnly := c.left.Paths()
+	c.out.Linux.MaskedPaths = union(demands.Masked(), masked)
+	c.out.Linux.ReadonlyPaths = union(demands.ReadOnly(), readOnly)
 	return nil
 }
 

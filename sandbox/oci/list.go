@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotcell/hotcell/sandbox"
 	"github.com/hotcell/hotcell/sandbox/cgroup"
+	"github.com/hotcell/hotcell/sandbox/demands"
 	"golang.org/x/sys/unix"
 )
 
@@ -83,7 +84,7 @@ func (d *Driver) eachFolder(visit func(instance, name string, f folder) error) e
 			return err
 		}
 		for _, c := range cells {
-			if !c.IsDir() || !namePattern.MatchString(c.Name()) {
+			if !c.IsDir() || !demands.Name.MatchString(c.Name()) {
 				continue
 			}
 			if err := visit(i.Name(), c.Name(), d.folder(i.Name(), c.Name())); err != nil {
@@ -145,7 +146,7 @@ func (d *Driver) Remove(ctx context.Context, id string) error {
 		return ours.Destroy(ctx)
 	}
 	instance, name, ok := strings.Cut(id, ".")
-	if !ok || !instancePattern.MatchString(instance) || !namePattern.MatchString(name) {
+	if !ok || !instancePattern.MatchString(instance) || !demands.Name.MatchString(name) {
 		return fmt.Errorf("remove %q: expected what List showed: %w", id, sandbox.ErrNotFound)
 	}
 	return d.bury(ctx, instance, name)

@@ -3,10 +3,15 @@ package sandboxtest
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/hotcell/hotcell/sandbox"
 )
 
 func (s *suite) capabilities() {
@@ -31,6 +36,38 @@ func (s *suite) earlyOutput() {
 			s.Errorf("end %v, exit %+v", out.stdoutErr, exit)
 		}
 	}
+}
+
+// interrupted: a reader that waits can be called off, where the streams can do that, and the next one misses nothing.
+func (s *suite) interrupted() {
+	cell := s.start("cat")
+	stdio := cell.Stdio()
+	stream, can := stdio.Stdout.(sandbox.Interruptible)
+	if !can {
+		s.Skip("this driver's streams cannot be interrupted")
+	}
+	got := make(chan error, 1)
+	go func() {
+		_, err := stdio.Stdout.Read(make([]byte, 1))
+		got <- err
+	}()
+	select {
+	case err := <-got:
+		s.Fatalf("read of a cell that says nothing: %v", err)
+	case <-time.After(50 * time.Millisecond): // it waits by now, or is called off before it does
+	}
+	stream.Interrupt(true)
+	if err := <-got; !errors.Is(err, os.ErrDeadlineExceeded) {
+		s.Errorf("the reader that was called off got %v", err)
+	}
+	stream.Interrupt(false)
+	if _, err := io.WriteString(stdio.Stdin, "one\n"); err != nil {
+		s.Fatal(err)
+	}
+	if err := stdio.Stdin.Close(); err != nil {
+		s.Fatal(err)
+	}
+	s.equal("stdout", s.read(cell).stdout, "one\n")
 }
 
 // stdinEOF: closing stdin ends the process's input and leaves its output open.

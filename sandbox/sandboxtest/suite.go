@@ -48,6 +48,7 @@ func Run(t *testing.T, o Options) {
 	}{
 		{"Capabilities", "", (*suite).capabilities},
 		{"EarlyOutput", "", (*suite).earlyOutput},
+		{"Interrupted", "", (*suite).interrupted},
 		{"StdinEOF", "", (*suite).stdinEOF},
 		{"StdinClosedBeforeStart", "", (*suite).stdinClosedBeforeStart},
 		{"TwoStreams", "", (*suite).twoStreams},

@@ -17,6 +17,10 @@ type Options struct {
 	CPU    time.Duration // processor time that a waiting cell may use, beside a hundredth of the time that it waits; 10 s
 	Words  int64         // bytes that a waiting cell may print beside its ready line; 1 MiB. They are dropped
 
+	// Elsewhere is how many cells are started at a time, where that is the work of other machines than those of the calls that
+	// start one of their own. 0: of the same machine, so that one is started at a time, and none while such a call starts.
+	Elsewhere int
+
 	// Room says whether waiting cells may have so much memory, by their limits, beside the calls in flight. It must not call
 	// the driver. nil: always.
 	Room func(memory int64) bool

@@ -15,7 +15,7 @@ const (
 	breath    = 25 * time.Millisecond // that a lease has the host for itself, while leases are few
 	few       = 4                     // leases in a second
 	startTime = 30 * time.Second      // of one cell
-	goTime    = 15 * time.Second      // of one attempt to destroy one
+	goTime    = 30 * time.Second      // of one attempt to destroy one: longer than an engine takes to give up a node that is lost
 
 	mostComing = 4 // cells that are started, and not ready yet
 )
@@ -30,7 +30,12 @@ func (p *pool) keep() {
 	for {
 		next, wait := p.due(held)
 		if next != nil {
-			p.stock(next)
+			began, again := time.Now(), p.book(next)
+			if p.opts.Elsewhere > 0 {
+				p.work.Go(func() { p.stock(next, began, again) })
+			} else {
+				p.stock(next, began, again)
+			}
 			held = time.Now()
 			continue
 		}
@@ -55,6 +60,9 @@ func (p *pool) due(held time.Time) (next *shelf, wait time.Duration) {
 	defer p.mu.Unlock()
 	now := time.Now()
 	p.tidy(now)
+	if p.opts.Elsewhere > 0 {
+		return p.next(now), 0
+	}
 	if wait = p.leases.breath(now); wait > 0 {
 		return nil, wait
 	}
@@ -100,7 +108,7 @@ func (p *pool) room(more int64) bool {
 // cell that it would have. So shelves share the places as they share the calls. Where all are taken it makes one free on a
 // shelf with fewer calls a cell, or returns nil.
 func (p *pool) next(now time.Time) *shelf {
-	if p.coming >= mostComing || p.opts.Busy != nil && p.opts.Busy() {
+	if p.coming >= max(mostComing, p.opts.Elsewhere) || p.opts.Busy != nil && p.opts.Busy() {
 		return nil
 	}
 	var best *shelf
@@ -133,15 +141,18 @@ func (p *pool) least(now time.Time, above *shelf) *shelf {
 	return least
 }
 
-// stock starts one cell for a shelf. It joins the others once it is ready.
-func (p *pool) stock(s *shelf) {
+// book counts a cell in that is to be started for a shelf, and returns what makes its spec.
+func (p *pool) book(s *shelf) (again func(time.Duration) (*sandbox.Spec, func(), error)) {
 	p.mu.Lock()
-	again := s.again
+	defer p.mu.Unlock()
 	s.coming++
 	p.coming++
 	p.count(1, s.memory)
-	p.mu.Unlock()
-	began := time.Now()
+	return s.again
+}
+
+// stock starts a cell that was booked for a shelf. It joins the others once it is ready.
+func (p *pool) stock(s *shelf, began time.Time, again func(time.Duration) (*sandbox.Spec, func(), error)) {
 	m, err := p.start(again, s.memory)
 	if err != nil {
 		p.settle(s, m, began, err)

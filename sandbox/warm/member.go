@@ -115,7 +115,7 @@ func (m *member) Start(ctx context.Context) error { return ctx.Err() }
 
 // Stdio returns the streams from the lease on. The first line of Stdout is the cell's ready line.
 func (m *member) Stdio() sandbox.Stdio {
-	return sandbox.Stdio{Stdin: m.stdin.Stdin, Stdout: m.stdout, Stderr: m.stderr, Takes: m.stdin.Takes}
+	return sandbox.Stdio{Stdin: m.stdin.Stdin, Stdout: m.stdout, Stderr: m.stderr, Takes: m.stdin.Takes, Settles: m.stdin.Settles}
 }
 
 // Destroy destroys the cell and then gives back what it held.

@@ -1,8 +1,12 @@
 package warm
 
 import (
+	"errors"
 	"io"
+	"os"
 	"sync"
+
+	"github.com/hotcell/hotcell/sandbox"
 )
 
 // tap reads a stream of a waiting cell and drops what it says, until it is opened: what is read from then on is for the
@@ -35,7 +39,9 @@ func (t *tap) pump() {
 		n, err := t.from.Read(buf)
 		t.mu.Lock()
 		if t.open {
-			t.rest, t.err = buf[:n], err
+			if t.rest = buf[:n]; !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.err = err
+			}
 			t.mu.Unlock()
 			return
 		}
@@ -66,7 +72,7 @@ func (t *tap) Read(p []byte) (int, error) {
 		t.first = t.first[n:]
 		return n, nil
 	}
-	<-t.handed
+	t.take()
 	if n := copy(p, t.rest); n > 0 {
 		t.rest = t.rest[n:]
 		return n, nil
@@ -75,6 +81,21 @@ func (t *tap) Read(p []byte) (int, error) {
 		return 0, t.err
 	}
 	return t.from.Read(p)
+}
+
+// take waits until the pump has let go, which it does at once where the stream can be interrupted: what the cell says next goes to
+// the reader without a detour.
+func (t *tap) take() {
+	select {
+	case <-t.handed:
+		return
+	default:
+	}
+	if s, ok := t.from.(sandbox.Interruptible); ok {
+		s.Interrupt(true)
+		defer s.Interrupt(false)
+	}
+	<-t.handed
 }
 
 // Close drops what is left, where the stream can.

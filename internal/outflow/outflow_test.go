@@ -1,25 +1,25 @@
-package docker
+package outflow
 
 import (
 	"bytes"
 	"io"
-	"strings"
+	"os"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
 )
 
-func TestBufferBlocksWhenFull(t *testing.T) {
+func TestBlocksWhenFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBuffer()
+		b := New()
 		wrote := 0
 		go func() {
-			n, err := b.Write(make([]byte, bufferSize+10))
+			n, err := b.Write(make([]byte, Size+10))
 			if err != nil {
 				t.Error(err)
 			}
 			wrote = n
-			b.finish(io.EOF)
+			b.Finish(io.EOF)
 		}()
 		synctest.Wait()
 		if wrote != 0 {
@@ -29,48 +29,22 @@ func TestBufferBlocksWhenFull(t *testing.T) {
 			t.Errorf("read %d, %v", n, err)
 		}
 		synctest.Wait()
-		if wrote != bufferSize+10 {
+		if wrote != Size+10 {
 			t.Errorf("the write returned %d with room in the buffer", wrote)
 		}
-		if rest, err := io.ReadAll(b); len(rest) != bufferSize || err != nil {
+		if rest, err := io.ReadAll(b); len(rest) != Size || err != nil {
 			t.Errorf("rest of %d bytes, %v", len(rest), err)
 		}
 	})
 }
 
-// A stream whose reader has closed it holds up nothing, and an unread one only until then.
-func TestBufferClosedByReader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		stdout, stderr := newBuffer(), newBuffer()
-		in := strings.Repeat(frame(2, strings.Repeat("e", 100_000)), 10) + frame(1, "result")
-		go func() {
-			if err := demux(strings.NewReader(in), stdout, stderr); err != nil {
-				t.Error(err)
-			}
-			stdout.finish(io.EOF)
-			stderr.finish(io.EOF)
-		}()
-		synctest.Wait()
-		if len(stdout.data) != 0 {
-			t.Error("stdout went past a full stderr")
-		}
-		_ = stderr.Close()
-		if out, err := io.ReadAll(stdout); string(out) != "result" || err != nil {
-			t.Errorf("stdout %q, %v", out, err)
-		}
-		if _, err := stderr.Read(make([]byte, 1)); err != io.ErrClosedPipe {
-			t.Errorf("read after close: %v", err)
-		}
-	})
-}
-
-func TestBufferEnds(t *testing.T) {
-	b := newBuffer()
+func TestEnds(t *testing.T) {
+	b := New()
 	if _, err := b.Write([]byte("abc")); err != nil {
 		t.Fatal(err)
 	}
-	b.finish(io.ErrUnexpectedEOF)
-	b.finish(io.EOF)
+	b.Finish(io.ErrUnexpectedEOF)
+	b.Finish(io.EOF)
 	if n, err := b.Write([]byte("d")); n != 0 || err != io.ErrClosedPipe {
 		t.Errorf("write after the end: %d, %v", n, err)
 	}
@@ -80,8 +54,8 @@ func TestBufferEnds(t *testing.T) {
 }
 
 // Memory stays within twice the buffer, however the reader and the writer alternate, and no byte is lost.
-func TestBufferMemory(t *testing.T) {
-	b := newBuffer()
+func TestMemory(t *testing.T) {
+	b := New()
 	want := bytes.Repeat([]byte("0123456789"), 200_000)
 	go func() {
 		for rest := want; len(rest) > 0; {
@@ -91,12 +65,39 @@ func TestBufferMemory(t *testing.T) {
 			}
 			rest = rest[n:]
 		}
-		b.finish(io.EOF)
+		b.Finish(io.EOF)
 	}()
 	if err := iotest.TestReader(iotest.HalfReader(b), want); err != nil {
 		t.Error(err)
 	}
-	if cap(b.data) > 2*bufferSize+8192 {
+	if cap(b.data) > 2*Size+8192 {
 		t.Errorf("the buffer grew to %d", cap(b.data))
 	}
+}
+
+// A reader that waits can be called off, and what is written afterwards is for the next one.
+func TestInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New()
+		var err error
+		go func() { _, err = b.Read(make([]byte, 4)) }()
+		synctest.Wait()
+		b.Interrupt(true)
+		synctest.Wait()
+		if err != os.ErrDeadlineExceeded {
+			t.Fatalf("the reader that was called off got %v", err)
+		}
+		if _, err := b.Write([]byte("abc")); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, 4)
+		if n, err := b.Read(got); string(got[:n]) != "abc" || err != nil {
+			t.Errorf("what is there while no reader may wait: %q, %v", got[:n], err)
+		}
+		b.Interrupt(false)
+		b.Finish(io.EOF)
+		if n, err := b.Read(got); n != 0 || err != io.EOF {
+			t.Errorf("at the end: %d, %v", n, err)
+		}
+	})
 }
