@@ -113,10 +113,12 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 		Policy: t.policy(), Pull: images.PullNever, MaxCells: 1,
 		Instance: t.instance, Host: host.HostID(), RunDir: host.RunDir(t.cfg), Log: t.log,
 	}
+	forgive := func() {}
 	if exists(t.cfg.DataDir) {
 		if own, err := instance.Open(filepath.Join(t.cfg.DataDir, host.InstancesDir), t.instance); err == nil {
 			defer own.Close()
 			cfg.Owners = own
+			forgive = func() { _ = own.Poisoned(nil) }
 		}
 	}
 	supervisor, err := executor.New(cfg)
@@ -129,8 +131,8 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 		if drained := supervisor.Drain(op); drained != nil && err == nil {
 			err = errors.New("it ran, but did not go away")
 		}
-		if err != nil {
-			t.tidy(op)
+		if err != nil && t.tidy(op) {
+			forgive()
 		}
 	}()
 	resp := supervisor.Call(ctx, a2e.Caller{Door: "doctor"}, &a2e.CallRequest{Name: skill.Name}, unheard)
@@ -148,24 +150,28 @@ func (t trial) call(ctx context.Context, skill *skills.Skill) (probe *wall.Probe
 	return probe, record, err
 }
 
-// tidy removes what a call that failed has left: an engine may finish a cell whose maker has stopped to wait for it.
-func (t trial) tidy(ctx context.Context) {
+// tidy removes what a call that failed has left: an engine may finish a cell whose maker has stopped to wait for it. It reports
+// whether nothing is left.
+func (t trial) tidy(ctx context.Context) (gone bool) {
 	for _, pause := range []time.Duration{0, 500 * time.Millisecond, time.Second} {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return
+			return false
 		}
 		all, err := t.driver.List(ctx)
 		if err != nil {
-			return
+			return false
 		}
+		gone = true
 		for _, l := range all {
 			if l.Labels[sandbox.LabelInstance] == t.instance && l.Kind != "volume" {
+				gone = false
 				_ = t.driver.Remove(ctx, l.ID) // or whoever sweeps next
 			}
 		}
 	}
+	return gone
 }
 
 var unheard = a2e.EventWriterFunc(func(context.Context, *a2e.Event) error { return nil })

@@ -96,8 +96,14 @@ func TestDoctorOfACluster(t *testing.T) {
 	in := install(t)
 	x.env = append(x.env, "HOTCELL__KUBERNETES__KUBECONFIG="+in.steal(t).kubeconfig, "HOTCELL__KUBERNETES__NAMESPACE="+in.cells)
 	report, code := x.run(t)
-	levels(t, &report, doctor.OK, "cluster", "nodes", "namespace", "pod-security", "rights", "least-rights", "quota", "runner-image", "runtime", "cell", "cell-user",
-		"cell-seccomp", "cell-files", "cell-limits", "left-cells")
+	for range 5 { // others may have the node's processors for a while
+		if c := report.Check("cell"); !strings.Contains(c.Found, "Insufficient") {
+			break
+		}
+		report, code = x.run(t)
+	}
+	levels(t, &report, doctor.OK, "cluster", "nodes", "namespace", "pod-security", "rights", "least-rights", "runner-image", "runtime", "cell", "cell-user",
+		"cell-seccomp", "cell-files", "cell-limits", "left-cells", "quota")
 	levels(t, &report, doctor.Warn, "unenforced")
 	if code != 0 || !report.OK {
 		t.Errorf("exit %d: %+v", code, report)

@@ -24,6 +24,7 @@ func needed() []right {
 		{verbs: "create get", resource: "pods", sub: "attach", why: "to speak with cells"},
 		{verbs: "create get list delete", resource: "configmaps", why: "trees of skills, and owners of pods"},
 		{verbs: "list", resource: "events", optional: true, why: "the cluster's own reasons"},
+		{verbs: "list", resource: "resourcequotas", optional: true, why: "what bounds tenants, and what is left"},
 		{verbs: "get", group: "networking.k8s.io", resource: "networkpolicies", name: policyName, why: "to know that cells have no network"},
 		{verbs: "create", group: "networking.k8s.io", resource: "networkpolicies", optional: true, why: "to make " + policyName + " where it is missing"},
 		{verbs: "get list", resource: "nodes", cluster: true, why: "what a cell may have, and whether its node is lost"},
