@@ -16,10 +16,13 @@ import (
 	"github.com/hotcell/hotcell/sandbox"
 )
 
+// patience is longer than any healthy step takes, on a cluster that others use too.
+const patience = 5 * time.Minute
+
 // bounded is a context that no healthy step comes near.
 func bounded(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -86,7 +87,8 @@ func loadImage(t testing.TB, l images.Layered) string {
 func (r *real) options() Options {
 	o := Options{
 		Namespace: r.namespace, RunnerImage: r.runner, Instance: "test-" + strings.ToLower(rand.Text()[:8]),
-		Accept: []string{ControlSeccomp, ControlNetwork, ControlPaths, ControlMounts},
+		Accept:   []string{ControlSeccomp, ControlNetwork, ControlPaths, ControlMounts},
+		Timeouts: Timeouts{Schedule: patience, Ready: patience, Attach: time.Minute}, // others may be using it
 	}
 	if testing.Verbose() {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -122,7 +124,7 @@ func (r *real) driverOf(t testing.TB, o Options) *Driver {
 func (r *real) spec(program string, args ...string) *sandbox.Spec {
 	spec := sandboxtest.NewSpec(append([]string{"/bin/program", program}, args...)...)
 	spec.Image = r.image
-	*spec.OCI.Linux.Resources.CPU.Quota = 25_000 // what a cell may have is set aside for it, and a node has little
+	*spec.OCI.Linux.Resources.CPU.Quota = 10_000 // what a cell may have is set aside for it, and a node has little
 	mask := spec.OCI.Mounts[0]
 	mask.Destination = "/data"
 	spec.OCI.Mounts = append(spec.OCI.Mounts, mask)
@@ -172,6 +174,7 @@ func (r *real) conformance(t *testing.T) {
 			return r.open(t, o)
 		},
 		Differs: differs,
+		Within:  patience,
 	})
 }
 
