@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,7 @@ type cell struct {
 	uid   string
 	seen  *sight
 	hello seal.Hello
+	load  fs.FS // has the runner, where the pod has the loader in its place
 
 	stdout, stderr *buffer
 
@@ -36,6 +38,7 @@ type cell struct {
 	stdinDone bool
 	line      *line // while attached
 	why       error // the connection ended
+	early     *line // to a gate that has answered before Start
 
 	up      chan struct{} // the gate has answered
 	begun   chan error    // the program has started, or not
@@ -46,15 +49,16 @@ type cell struct {
 	exit    sandbox.Exit
 	exitErr error
 
-	cancel context.CancelFunc // of the connection and what waits for the end
+	own    context.Context    // of the connection and what waits for the end
+	cancel context.CancelFunc // of own
 	work   sync.WaitGroup
 }
 
 var _ sandbox.Sandbox = (*cell)(nil)
 
-func newCell(d *Driver, pod *corev1.Pod, s *sight, hello seal.Hello) *cell {
+func newCell(d *Driver, pod *corev1.Pod, s *sight, p *plan) *cell {
 	return &cell{
-		d: d, name: pod.Name, uid: string(pod.UID), seen: s, hello: hello, stdout: newBuffer(), stderr: newBuffer(),
+		d: d, name: pod.Name, uid: string(pod.UID), seen: s, hello: p.hello, load: p.load, stdout: newBuffer(), stderr: newBuffer(),
 		up: make(chan struct{}, 1), begun: make(chan error, 1), ended: make(chan seal.End, 1), cut: make(chan struct{}),
 		exited: make(chan struct{}), cancel: func() {},
 	}
@@ -68,7 +72,7 @@ func idOf(name, uid string) string { return name + "/" + uid }
 // Stdio returns the streams. Stdout and Stderr are io.Closers too: closing one drops the rest of it, so that the other goes
 // on. Stdin can be written as soon as Start has returned.
 func (c *cell) Stdio() sandbox.Stdio {
-	return sandbox.Stdio{Stdin: (*input)(c), Stdout: c.stdout, Stderr: c.stderr}
+	return sandbox.Stdio{Stdin: (*input)(c), Stdout: c.stdout, Stderr: c.stderr, Takes: takes / 2}
 }
 
 // settle records how the cell ended. The first call counts.

@@ -37,7 +37,7 @@ func (c *conversion) identity() error {
 		class := c.spec.Runtime
 		c.pod.Spec.RuntimeClassName = &class
 	}
-	c.cell.Image = reference(c.spec.Image)
+	c.cell.Image = c.reference(c.spec.Image)
 	if slices.Contains(c.empty, c.spec.Image.ID) {
 		c.cell.Image = c.image
 	}
@@ -46,8 +46,14 @@ func (c *conversion) identity() error {
 	return nil
 }
 
-// reference is what a node knows an image by: its digest where a registry has it, else its name.
-func reference(i sandbox.Image) string { return cmp.Or(i.Digest, i.Ref, i.ID) }
+// reference is what a node knows an image by: its digest where a registry has it, else its name; where nodes run what they have and
+// nothing else, its content id.
+func (c *conversion) reference(i sandbox.Image) string {
+	if c.never {
+		return cmp.Or(i.Digest, i.ID)
+	}
+	return cmp.Or(i.Digest, i.Ref, i.ID)
+}
 
 // environment is the gate's to set: neither the image nor the cluster adds to it, and the pod does not show it.
 func (c *conversion) environment() error {

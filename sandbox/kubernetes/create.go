@@ -26,14 +26,14 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
-	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), enforced: d.enforced, accept: d.accept})
+	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), enforced: d.enforced, accept: d.accept, unloaded: d.loaderRefused()})
 	if err != nil {
 		return nil, err
 	}
 	if err := d.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.mountTrees(ctx, spec, p.pod); err != nil {
+	if err := d.mountTrees(ctx, spec, p); err != nil {
 		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
 	}
 	d.describe(p, spec)
@@ -44,13 +44,19 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		return nil, err
 	}
 	s.made(pod)
-	if err := d.awaitGate(ctx, spec, s); err != nil {
+	p.hello.Key = seal.NewKey()
+	c := newCell(d, pod, s, p)
+	if err := d.awaitGate(ctx, spec, c); err != nil {
+		c.quit()
 		d.undo(ctx, pod)
 		d.pods.leave(spec.Name, s)
+		c.work.Wait()
+		if d.refusesLoader(p, err) {
+			return d.Create(ctx, spec)
+		}
 		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
 	}
-	p.hello.Key = seal.NewKey()
-	return newCell(d, pod, s, p.hello), nil
+	return c, nil
 }
 
 // The user ids of cells: so many that no two cells of a node have one, whichever supervisor made them.
@@ -128,7 +134,11 @@ func (d *Driver) dropLost(ctx context.Context, name, nonce string) {
 }
 
 // awaitGate returns when the pod's gate waits, in the image that the spec means.
-func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) error {
+func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, c *cell) (err error) {
+	s, a := c.seen, c.approach(ctx)
+	defer func() { a.end(err == nil) }()
+	up, reached := a.up, false
+	var loads <-chan time.Time // how long a loader that runs may yet take
 	late := time.NewTimer(d.limits.Ready)
 	defer late.Stop()
 	placed := time.NewTimer(d.limits.Schedule)
@@ -141,16 +151,27 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) er
 		}
 		at, err := progress(pod)
 		switch {
-		case at == running:
+		case at == running && (c.load == nil || reached):
 			return d.sameImage(spec.Image, pod)
+		case at == running && loads == nil:
+			placed.Stop()
+			loads = time.After(loaderGrace)
 		case at == over:
-			return err
+			return d.called(spec.Image, err)
 		case at == waiting && pod.Spec.NodeName != "":
 			placed.Stop()
 		}
 		why = err
+		a.look(pod)
 		select {
 		case <-s.changed:
+		case <-up:
+			if d.pinned(spec.Image) {
+				return nil
+			}
+			up, reached = nil, true
+		case <-loads:
+			return d.sameImage(spec.Image, pod)
 		case <-placed.C:
 			if why == nil {
 				why = fmt.Errorf("the cluster's scheduler has not looked at it within %v: %w", d.limits.Schedule, sandbox.ErrUnavailable)
@@ -162,6 +183,14 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) er
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// called adds an image's name to why a node does not have it, where the pod has its content id alone.
+func (d *Driver) called(i sandbox.Image, err error) error {
+	if d.never && i.Digest == "" && i.Ref != "" && errors.Is(err, sandbox.ErrNotFound) {
+		return fmt.Errorf("image %s: %w", i.Ref, err)
+	}
+	return err
 }
 
 // deleted is for a pod that somebody else has removed.
@@ -184,10 +213,13 @@ func (d *Driver) lastWarning(ctx context.Context, pod *corev1.Pod) string {
 	return " (" + last.Reason + ": " + oneLine(last.Message) + ")"
 }
 
+// isEmpty reports whether the runner's image stands in for one.
+func (d *Driver) isEmpty(i sandbox.Image) bool { return slices.Contains(d.empty, i.ID) }
+
 // sameImage compares what the node runs with what is meant: a reference may name something else there. What a node says of an
 // image is its content id, or a digest of a registry.
 func (d *Driver) sameImage(want sandbox.Image, pod *corev1.Pod) error {
-	if slices.Contains(d.empty, want.ID) {
+	if d.isEmpty(want) || d.never && want.Digest == "" { // the pod names it by its content
 		return nil
 	}
 	for _, s := range pod.Status.ContainerStatuses {

@@ -89,6 +89,10 @@ type Driver struct {
 	trees treeLock
 	pods  *follower
 
+	refused atomic.Int64 // when a node did not let the loader become the runner, in seconds since 1970; 0: never
+
+	knocks chan struct{} // one for each attempt to reach a gate that is under way
+
 	ctx    context.Context // of what outlives a call: the watch, clean-up
 	cancel context.CancelFunc
 	mu     sync.Mutex
@@ -126,7 +130,7 @@ func New(opts Options) (*Driver, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Driver{
 		api: a, instance: opts.Instance, log: log, limits: limits, image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
-		accept: make(map[string]bool), ctx: ctx, cancel: cancel,
+		accept: make(map[string]bool), knocks: make(chan struct{}, knocksAtOnce), ctx: ctx, cancel: cancel,
 	}
 	for _, word := range opts.Accept {
 		d.accept[word] = true
