@@ -46,7 +46,11 @@ type Options struct {
 	Driver   string                 // "docker" or "oci"; "": that of EnvDriver, else docker
 	Runtime  string                 // "": that of EnvRuntime, else the engine's default
 	Adjust   func(*executor.Config) // last word on the configuration; may be nil
-	Log      *slog.Logger
+
+	// Make has something else make the cells: it sets the driver, and returns what ends it. Nil: Driver says what does.
+	Make func(*executor.Config) (end func() error, err error)
+
+	Log *slog.Logger
 
 	Cgroup   cgroup.Options // of the control groups around cells
 	NoCgroup bool           // leaves them out
@@ -79,7 +83,7 @@ func New(opts Options) (*Rig, error) {
 	if opts.Instance == "" {
 		opts.Instance = "rig"
 	}
-	runner, err := program(opts.Runner, "runner", wall.DirRunner)
+	runner, err := RunnerTree(opts.Runner)
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +115,8 @@ func New(opts Options) (*Rig, error) {
 		cfg.Engine = func(string) (sandbox.Tree, error) { return engine, nil }
 	}
 	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, describe: dockerInspect, end: func() error { return nil }}
-	if opts.Driver == "oci" || opts.Driver == "" && Engineless() {
-		if err := withoutEngine(r, &cfg, opts); err != nil {
-			return nil, errors.Join(err, store.Close(), driver.Close())
-		}
+	if err := r.elsewhere(&cfg, opts); err != nil {
+		return nil, errors.Join(err, store.Close(), driver.Close())
 	}
 	if r.Pool = newPool(opts, cfg.Driver); r.Pool != nil {
 		r.leases = &leases{Driver: r.Pool, ids: map[string]bool{}, leased: opts.Leased}
@@ -135,6 +137,21 @@ func New(opts Options) (*Rig, error) {
 		return nil, errors.Join(err, r.end(), store.Close(), driver.Close())
 	}
 	return r, nil
+}
+
+// elsewhere has cells made by another driver than docker, where that is wanted.
+func (r *Rig) elsewhere(cfg *executor.Config, opts Options) error {
+	switch {
+	case opts.Make != nil:
+		end, err := opts.Make(cfg)
+		if err == nil {
+			r.Cells, r.end = cfg.Driver, end
+		}
+		return err
+	case opts.Driver == "oci" || opts.Driver == "" && Engineless():
+		return withoutEngine(r, cfg, opts)
+	}
+	return nil
 }
 
 func newPool(opts Options, driver sandbox.Driver) *warm.Driver {
@@ -167,6 +184,9 @@ func sources(own fs.FS) []skills.Source {
 	}
 	return append(list, skills.Source{Label: skills.SourceCore, FS: bundled.FS(), Path: "bundled"})
 }
+
+// RunnerTree is the tree of the runner that rigs have, from the file of a built one.
+func RunnerTree(path string) (sandbox.Tree, error) { return program(path, "runner", wall.DirRunner) }
 
 // program is the tree of a program that cells have.
 func program(path, name, target string) (sandbox.Tree, error) {
