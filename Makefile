@@ -40,7 +40,7 @@ KUBE_SAME  := TestNoTextSteersATerminal|TestNoArtifactLeavesItsFolder|TestEightF
 RACE       ?= $(if $(shell command -v gcc),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-kube test-cgroup2 test-service lint bench scale fuzz soak engine image runsc prometheus postgres browser clean
+.PHONY: help demo build test test-kube test-cgroup2 test-service lint bench bench-kube scale fuzz soak engine image runsc prometheus postgres browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,11 @@ lint: ## check format, go vet and staticcheck
 
 bench: build image ## compare with the raw engine, docker run, runc and pipes (BENCH_JSON, BENCH_SVG, BENCH_DOC=file, BENCH=flags)
 	BENCH_JSON=$(BENCH_JSON) BENCH_SVG=$(BENCH_SVG) BENCH_DOC=$(BENCH_DOC) go run ./integration/bench -runner $(EMBED)/hotcell-runner-$$(go env GOARCH) $(BENCH)
+
+bench-kube: build image ## compare cells in a cluster with raw pods (KUBE=folder with the programs up and load, or set KUBECONFIG and HOTCELL_KUBE_LOAD; BENCH_JSON, BENCH_DOC=file, BENCH=flags)
+	@set -e; if [ -n "$(KUBE)" ]; then \
+		KUBECONFIG=$$($(KUBE)/up); HOTCELL_KUBE_LOAD=$(KUBE)/load; export KUBECONFIG HOTCELL_KUBE_LOAD; fi; \
+	BENCH_JSON=$(BENCH_JSON) BENCH_DOC=$(BENCH_DOC) go run ./integration/bench -kube -n 20 -runner $(EMBED)/hotcell-runner-$$(go env GOARCH) $(BENCH)
 
 scale: ## simulate up to 1,000 nodes in virtual time, and write the tables of docs/scale.md (some minutes)
 	HOTCELL_SCALE_DOC=$(CURDIR)/docs/scale.md go test -count=1 -v -timeout 1h -run TestScaleSweep ./integration/scale

@@ -27,6 +27,7 @@ type options struct {
 	rounds  int
 	only    *regexp.Regexp
 	short   bool
+	kube    bool
 	runner  string
 	program string
 	profile string
@@ -61,10 +62,14 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	defer stop()
 	b := &bench{options: opts, yard: newYard(opts.runner), report: newReport(), log: stderr}
 	b.yard.cells = opts.cells
-	if e, err := b.yard.raw(); err == nil {
+	if e, err := b.yard.raw(); err == nil && !opts.kube {
 		b.report.Machine["engine"] = e.version
 	}
-	err = errors.Join(b.all(ctx), b.yard.close())
+	err = b.all(ctx)
+	if b.yard.cluster != nil {
+		b.report.Machine["cluster"] = b.yard.cluster.version
+	}
+	err = errors.Join(err, b.yard.close())
 	b.report.finish()
 	b.report.print(stdout)
 	return errors.Join(err, b.report.write(opts), b.report.failure())
@@ -93,6 +98,7 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	flags.IntVar(&opts.rounds, "n", 40, "rounds")
 	flags.StringVar(&only, "only", "", "measure only what matches this regular expression: names of sections and contenders, as \"cold: raw\"")
 	flags.BoolVar(&opts.short, "short", false, "a look at whether all rows work, not figures to keep")
+	flags.BoolVar(&opts.kube, "kube", false, "measure cells in the cluster of KUBECONFIG, and nothing else")
 	flags.StringVar(&opts.runner, "runner", "cmd/hotcell/embed/hotcell-runner-"+runtime.GOARCH, "the runner that make build made")
 	flags.StringVar(&opts.program, "hotcell", "bin/hotcell", "the program that make build made")
 	flags.IntVar(&opts.cells, "cells", 0, "let hotcell run so many cells at once, instead of its default")
@@ -147,10 +153,17 @@ func sections() []section {
 	}
 }
 
+// everySection are those of all runs.
+func everySection() []section { return append(sections(), clusterSections()...) }
+
 // all runs the sections that are wanted. One that fails as a whole does not keep the next ones from running.
 func (b *bench) all(ctx context.Context) error {
 	var failed []error
-	for _, s := range sections() {
+	wanted := sections()
+	if b.kube {
+		wanted = clusterSections()
+	}
+	for _, s := range wanted {
 		if ctx.Err() != nil {
 			return errors.Join(append(failed, ctx.Err())...)
 		}

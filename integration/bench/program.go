@@ -38,12 +38,14 @@ const (
 	floodSkill    = "flood"
 	overSkill     = "flood over its limit"
 	tunnelSkill   = "tunnel"
+	smallSkill    = "frames image, small"
 )
 
 // names of skills on disk.
 var names = map[string]string{
 	framesSkill: "bench-frames", childSkill: "bench-python", prestartSkill: "bench-prestart", importSkill: "bench-import",
 	holdSkill: "bench-hold", floodSkill: "bench-flood", overSkill: "bench-over", tunnelSkill: "bench-tunnel",
+	smallSkill: "bench-small",
 }
 
 // The skills' image, and what a call of any of them hands in.

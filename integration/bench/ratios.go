@@ -21,6 +21,9 @@ func ratios() []ratio {
 		{"warm_runsc_vs_raw_attach", waiting(onRunsc, framesSkill) + firstEvent, rawAttachRunsc + firstEvent},
 		{"warm_vs_docker_run", waiting(onDocker, framesSkill) + firstEvent, dockerRun + firstEvent},
 		{"oci_warm_vs_docker_warm", waiting(onOCI, framesSkill) + firstEvent, waiting(onDocker, framesSkill) + firstEvent},
+		{"kube_warm_vs_raw_attach", waiting(onCluster, framesSkill) + firstEvent, rawPodWaits + firstEvent},
+		{"kube_cold_vs_raw", coldCluster + firstEvent, rawPod + firstEvent},
+		{"kube_cold_vs_raw_same", coldCluster + firstEvent, rawPodSame + firstEvent},
 		{"oci_warm_vs_pipe", waiting(onOCI, framesSkill) + firstEvent, localPipe + firstEvent},
 	}
 	return all

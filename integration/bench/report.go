@@ -84,7 +84,7 @@ func (r *report) timed(section, name string, samples []timing) {
 // add adds a row of figures.
 func (r *report) add(section, name, unit string, figures ...float64) {
 	ordered := slices.Sorted(slices.Values(figures))
-	if strings.HasSuffix(unit, "/s") {
+	if strings.HasSuffix(unit, "/s") || unit == unitMinute {
 		slices.Reverse(ordered)
 	}
 	r.Rows = append(r.Rows, row{

@@ -12,7 +12,7 @@ import (
 
 // print is the report for a terminal.
 func (r *report) print(w io.Writer) {
-	for _, s := range sections() {
+	for _, s := range everySection() {
 		rows := r.of(s.name)
 		if len(rows) == 0 {
 			continue
@@ -67,7 +67,7 @@ func (r *report) document(file string) error {
 		return err
 	}
 	page := string(b)
-	for _, s := range sections() {
+	for _, s := range everySection() {
 		if rows := r.of(s.name); len(rows) > 0 {
 			page, err = replace(page, s.name, markdown(rows))
 			if err != nil {
@@ -113,6 +113,10 @@ func (r *report) ratioTable() string {
 }
 
 func (r *report) machineLine() string {
-	return fmt.Sprintf("%v processors, %v/%v, %v, Docker %v; %v.\n",
-		r.Machine["cpus"], r.Machine["os"], r.Machine["arch"], r.Machine["go"], r.Machine["engine"], r.Machine["at"])
+	what := r.Machine["cluster"]
+	if what == nil {
+		what = fmt.Sprint("Docker ", r.Machine["engine"])
+	}
+	return fmt.Sprintf("%v processors, %v/%v, %v, %v; %v.\n",
+		r.Machine["cpus"], r.Machine["os"], r.Machine["arch"], r.Machine["go"], what, r.Machine["at"])
 }

@@ -47,6 +47,7 @@ type yard struct {
 	cells  int           // at once; 0: hotcell's default
 
 	engine  *engine
+	cluster *cluster
 	sites   map[siteKey]*site
 	folders []string
 }
@@ -100,6 +101,10 @@ func (y *yard) site(f flavor, warm bool) (*site, error) {
 
 // possible says why a flavor cannot be had here.
 func (y *yard) possible(f flavor) error {
+	if f == onCluster {
+		_, err := y.kube(context.Background())
+		return err
+	}
 	e, err := y.raw()
 	if err != nil {
 		return err
@@ -135,6 +140,9 @@ func (y *yard) wire(key siteKey) (*site, error) {
 			c.Journal, c.RunDir, c.Observer = s.log, filepath.Join(dir, "uids"), gauge{executor.Blind, &s.busy}
 		},
 	}
+	if key.flavor == onCluster {
+		opts.Skills, opts.Make = clusterSkills(), y.cluster.cells(opts.Instance)
+	}
 	if key.warm {
 		opts.Warm = warm.Options{Max: y.places, Idle: y.idle, MaxAge: time.Hour}
 	}
@@ -163,6 +171,9 @@ func (s *site) close() error { return errors.Join(s.Close(time.Minute), s.log.Cl
 func (y *yard) close() (err error) {
 	for _, s := range y.sites {
 		err = errors.Join(err, s.close())
+	}
+	if y.cluster != nil {
+		err = errors.Join(err, y.cluster.close())
 	}
 	if y.engine != nil {
 		err = errors.Join(err, y.engine.cli.Close())

@@ -46,7 +46,11 @@ type Options struct {
 	Driver   string                 // "docker", "oci" or "kubernetes"; "": that of EnvDriver, else docker
 	Runtime  string                 // "": that of EnvRuntime, else the engine's default
 	Adjust   func(*executor.Config) // last word on the configuration; may be nil
-	Log      *slog.Logger
+
+	// Make has something else make the cells: it sets the driver, and returns what ends it. Nil: Driver says what does.
+	Make func(*executor.Config) (end func() error, err error)
+
+	Log *slog.Logger
 
 	Traffic  int64          // that a cell on a cluster may say; 0: the driver's own bound
 	Cgroup   cgroup.Options // of the control groups around cells
@@ -80,7 +84,7 @@ func New(opts Options) (*Rig, error) {
 	if opts.Instance == "" {
 		opts.Instance = "rig"
 	}
-	runner, err := program(opts.Runner, "runner", wall.DirRunner)
+	runner, err := RunnerTree(opts.Runner)
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +116,8 @@ func New(opts Options) (*Rig, error) {
 		cfg.Engine = func(string) (sandbox.Tree, error) { return engine, nil }
 	}
 	r := &Rig{Driver: driver, Cells: driver, images: store, shoot: dockerKill, describe: dockerInspect, end: func() error { return nil }}
-	if other := others[cmp.Or(opts.Driver, os.Getenv(EnvDriver))]; other != nil {
-		if err := other(r, &cfg, opts); err != nil {
-			return nil, errors.Join(err, store.Close(), driver.Close())
-		}
+	if err := r.elsewhere(&cfg, opts); err != nil {
+		return nil, errors.Join(err, store.Close(), driver.Close())
 	}
 	if r.Pool = newPool(opts, cfg.Driver); r.Pool != nil {
 		r.leases = &leases{Driver: r.Pool, ids: map[string]bool{}, leased: opts.Leased}
@@ -140,6 +142,21 @@ func New(opts Options) (*Rig, error) {
 
 // others have a rig's cells made by another driver than docker.
 var others = map[string]func(*Rig, *executor.Config, Options) error{"oci": withoutEngine, kubernetesWord: onCluster}
+
+// elsewhere has cells made by another driver than docker, where that is wanted.
+func (r *Rig) elsewhere(cfg *executor.Config, opts Options) error {
+	if opts.Make != nil {
+		end, err := opts.Make(cfg)
+		if err == nil {
+			r.Cells, r.end = cfg.Driver, end
+		}
+		return err
+	}
+	if other := others[cmp.Or(opts.Driver, os.Getenv(EnvDriver))]; other != nil {
+		return other(r, cfg, opts)
+	}
+	return nil
+}
 
 func newPool(opts Options, driver sandbox.Driver) *warm.Driver {
 	if opts.Warm.Max == 0 {
@@ -171,6 +188,9 @@ func sources(own fs.FS) []skills.Source {
 	}
 	return append(list, skills.Source{Label: skills.SourceCore, FS: bundled.FS(), Path: "bundled"})
 }
+
+// RunnerTree is the tree of the runner that rigs have, from the file of a built one.
+func RunnerTree(path string) (sandbox.Tree, error) { return program(path, "runner", wall.DirRunner) }
 
 // program is the tree of a program that cells have.
 func program(path, name, target string) (sandbox.Tree, error) {

@@ -56,6 +56,7 @@ type gate struct {
 	quits  chan struct{} // closed when the supervisor has all, or is gone
 	stdin  *io.PipeWriter
 	source *io.PipeReader
+	feed   feed
 
 	mu     sync.Mutex
 	killed bool
@@ -188,7 +189,9 @@ func (g *gate) listen() {
 		case seal.Go:
 			goes.Do(func() { close(g.goes) })
 		case seal.Data:
-			_, _ = g.stdin.Write(payload) // whoever reads no more does not want it
+			if rest := g.feed.now(payload); len(rest) > 0 {
+				_, _ = g.stdin.Write(rest) // whoever reads no more does not want it
+			}
 		case seal.EOF:
 			_ = g.stdin.Close()
 		case seal.Kill:

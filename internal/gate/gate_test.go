@@ -141,6 +141,42 @@ func TestProgram(t *testing.T) {
 	p.exits(3)
 }
 
+// What a program does not take at once comes to it in order, with what it would take behind it.
+func TestStdinOfASlowReader(t *testing.T) {
+	p := serve(t, Config{}, sh("read -r first; echo $first; sleep 0.3; cat"))
+	p.say(seal.Go, "")
+	p.expect(seal.Started)
+	p.say(seal.Data, "first\n")
+	if got := p.expect(seal.Stdout); got != "first\n" {
+		t.Fatalf("%q", got)
+	}
+	var want strings.Builder
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for i := range 40 {
+			part := strings.Repeat(string(rune('a'+i%26)), 1+i%3*20_000)
+			want.WriteString(part)
+			p.say(seal.Data, part)
+		}
+		p.say(seal.EOF, "")
+	}()
+	got := ""
+	for {
+		kind, payload := p.hear()
+		if kind == seal.Ended {
+			break
+		}
+		got += payload
+	}
+	<-sent
+	if got != want.String() {
+		t.Errorf("%d bytes of %d, or in another order", len(got), want.Len())
+	}
+	p.say(seal.Quit, "")
+	p.exits(0)
+}
+
 // Nothing runs before the supervisor says so, and nothing after it has gone.
 func TestWaitsForGo(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "mark")

@@ -30,8 +30,9 @@ func (g *gate) program(h seal.Hello) int {
 	var out sync.WaitGroup
 	out.Go(func() { _, _ = io.Copy(g.say.Stream(seal.Stdout), c.stdout) })
 	out.Go(func() { _, _ = io.Copy(g.say.Stream(seal.Stderr), c.stderr) })
+	g.feed.open(c.stdin)
 	go func() {
-		_, _ = io.Copy(c.stdin, g.source)
+		_, _ = io.Copy(&g.feed, g.source)
 		_ = c.stdin.Close()
 	}()
 	status := g.reap(c.pid)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/httpstream"
@@ -19,7 +20,7 @@ import (
 // line is a connection to a gate: frames go in, sealed lines come out.
 type line struct {
 	mu   sync.Mutex
-	in   *io.PipeWriter
+	in   *inlet
 	buf  []byte
 	open *seal.Opener
 	rest []byte // the beginning of a line
@@ -27,6 +28,9 @@ type line struct {
 	came int64  // bytes that did
 	told func(kind byte, payload []byte) error
 	stop context.CancelCauseFunc // ends the connection
+
+	loader chan struct{} // the loader has answered; nil where there is none
+	sealed bool          // a sealed line has come
 }
 
 // spoiled is why a connection was ended from this side: for what came out of it.
@@ -34,7 +38,7 @@ type spoiled struct{ error }
 
 func (s spoiled) Unwrap() error { return s.error }
 
-// send writes a frame. It waits for whoever reads, and is let go when the connection ends.
+// send writes a frame. Where much is under way it waits, and is let go when the connection ends.
 func (l *line) send(kind byte, payload []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,8 +77,12 @@ func (l *line) take(p []byte) (int, error) {
 			whole = l.rest
 		}
 		p = p[i+1:]
+		if l.fromLoader(whole) {
+			l.rest = l.rest[:0]
+			continue
+		}
 		kind, payload, err := l.open.Open(whole)
-		l.rest = l.rest[:0]
+		l.rest, l.sealed = l.rest[:0], true
 		if err == nil {
 			err = l.told(kind, payload)
 		}
@@ -85,24 +93,23 @@ func (l *line) take(p []byte) (int, error) {
 	return n, nil
 }
 
-// attach opens the connection, and runs it until ctx ends or it breaks off.
-func (c *cell) attach(ctx context.Context) (*line, error) {
+// attach opens a connection, and runs it until ctx ends or it breaks off, of which ended is told.
+func (c *cell) attach(ctx context.Context, exec remotecommand.Executor, ended func(error)) (*line, error) {
 	opener, err := seal.NewOpener(c.hello.Key)
 	if err != nil {
 		return nil, err
 	}
 	opener.Loose = true
-	exec, err := c.d.api.attacher(c.name)
-	if err != nil {
-		return nil, err
-	}
-	r, w := io.Pipe()
+	in := newInlet()
 	ctx, stop := context.WithCancelCause(ctx)
-	l := &line{in: w, open: opener, most: c.d.traffic, stop: stop}
+	l := &line{in: in, open: opener, most: c.d.traffic, stop: stop}
+	if c.load != nil {
+		l.loader = make(chan struct{}, 1)
+	}
 	l.told = func(kind byte, payload []byte) error { return c.hear(l, kind, payload) }
 	c.work.Go(func() {
 		defer stop(nil)
-		err := exec.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: r, Stdout: l, Stderr: c.strays()})
+		err := exec.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: l, Stderr: c.strays()})
 		var bad spoiled
 		switch {
 		case errors.As(context.Cause(ctx), &bad):
@@ -110,27 +117,35 @@ func (c *cell) attach(ctx context.Context) (*line, error) {
 		case err == nil:
 			err = io.EOF
 		}
-		_ = w.Close() // whoever writes is let go, and whoever reads for the connection ends
-		c.broke(err)
+		_ = in.Close() // whoever writes is let go, and whoever reads for the connection ends
+		ended(err)
 	})
 	return l, nil
 }
 
 // attacher is a connection over WebSocket, or SPDY where a proxy on the way does not know the first.
 func (a *api) attacher(pod string) (remotecommand.Executor, error) {
-	url := a.client.Post().AbsPath(a.in(core, "pods", pod, "attach")).
-		Param("container", cellContainer).Param("stdin", "true").Param("stdout", "true").Param("stderr", "true").URL()
-	spdy, err := remotecommand.NewSPDYExecutor(a.config, "POST", url)
+	spdy, err := remotecommand.NewSPDYExecutor(a.config, "POST", a.attachURL(pod))
 	if err != nil {
 		return nil, err
 	}
-	ws, err := remotecommand.NewWebSocketExecutor(a.config, "GET", url.String())
+	ws, err := a.webSocket(pod)
 	if err != nil {
 		return nil, err
 	}
 	return remotecommand.NewFallbackExecutor(ws, spdy, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
+}
+
+// webSocket is a connection over WebSocket.
+func (a *api) webSocket(pod string) (remotecommand.Executor, error) {
+	return remotecommand.NewWebSocketExecutor(a.config, "GET", a.attachURL(pod).String())
+}
+
+func (a *api) attachURL(pod string) *url.URL {
+	return a.client.Post().AbsPath(a.in(core, "pods", pod, "attach")).
+		Param("container", cellContainer).Param("stdin", "true").Param("stdout", "true").Param("stderr", "true").URL()
 }
 
 // strays logs what the gate writes to its own stderr: a crash of it. A cell's own stderr does not come this way.

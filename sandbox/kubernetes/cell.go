@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ type cell struct {
 	seen  *sight
 	hello seal.Hello
 	lacks string // the words of the controls that it is without, with commas
+	load  fs.FS  // has the runner, where the pod has the loader in its place
 
 	stdout, stderr *outflow.Buffer
 
@@ -40,6 +42,7 @@ type cell struct {
 	stdinDone bool
 	line      *line // while attached
 	why       error // the connection ended
+	early     *line // to a gate that has answered before Start
 
 	up      chan struct{} // the gate has answered
 	begun   chan error    // the program has started, or not
@@ -50,7 +53,8 @@ type cell struct {
 	exit    sandbox.Exit
 	exitErr error
 
-	cancel context.CancelFunc // of the connection and what waits for the end
+	own    context.Context    // of the connection and what waits for the end
+	cancel context.CancelFunc // of own
 	work   sync.WaitGroup
 }
 
@@ -59,9 +63,9 @@ var (
 	_ sandbox.Lenient = (*cell)(nil)
 )
 
-func newCell(d *Driver, pod *corev1.Pod, s *sight, hello seal.Hello) *cell {
+func newCell(d *Driver, pod *corev1.Pod, s *sight, p *plan) *cell {
 	return &cell{
-		d: d, name: pod.Name, uid: string(pod.UID), seen: s, hello: hello, lacks: pod.Annotations[annotationUnenforced], stdout: outflow.New(), stderr: outflow.New(),
+		d: d, name: pod.Name, uid: string(pod.UID), seen: s, hello: p.hello, load: p.load, lacks: pod.Annotations[annotationUnenforced], stdout: outflow.New(), stderr: outflow.New(),
 		up: make(chan struct{}, 1), begun: make(chan error, 1), ended: make(chan seal.End, 1), cut: make(chan struct{}),
 		exited: make(chan struct{}), cancel: func() {},
 	}
@@ -84,7 +88,7 @@ func (c *cell) Unenforced() []string {
 // Stdio returns the streams. Stdout and Stderr are io.Closers too: closing one drops the rest of it, so that the other goes
 // on. Stdin can be written as soon as Start has returned.
 func (c *cell) Stdio() sandbox.Stdio {
-	return sandbox.Stdio{Stdin: (*input)(c), Stdout: c.stdout, Stderr: c.stderr, Settles: c.d.limits.Settle + settlesLater}
+	return sandbox.Stdio{Stdin: (*input)(c), Stdout: c.stdout, Stderr: c.stderr, Takes: takes / 2, Settles: c.d.limits.Settle + settlesLater}
 }
 
 // settle records how the cell ended. The first call counts.

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"cmp"
+	"io/fs"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -30,6 +31,7 @@ type settings struct {
 	disk     int64 // that a pod may take of its node's; 0: sandbox.PodDisk
 	enforced bool
 	accept   map[string]bool
+	unloaded bool // nodes do not let the loader become the runner
 }
 
 // conversion is a spec on its way into a pod. Each control takes the fields it understands out of what is left.
@@ -42,6 +44,7 @@ type conversion struct {
 	cell    corev1.Container
 	init    corev1.Container
 	hello   seal.Hello
+	load    fs.FS // has the runner, where the loader takes its place
 	largest int64 // of its tmpfs, bytes
 
 	lacking []lack
@@ -52,6 +55,7 @@ type conversion struct {
 type plan struct {
 	pod     *corev1.Pod
 	hello   seal.Hello // without its key
+	load    fs.FS      // has the runner that the pod's loader is to become; nil: an init container makes the trees
 	without []string
 }
 
@@ -79,8 +83,11 @@ func convert(spec *sandbox.Spec, s settings) (*plan, error) {
 	if err := left.Nothing(); err != nil {
 		return nil, err
 	}
-	c.pod.Spec.InitContainers, c.pod.Spec.Containers = []corev1.Container{c.init}, []corev1.Container{c.cell}
-	return &plan{c.pod, c.hello, c.without}, nil
+	c.pod.Spec.Containers = []corev1.Container{c.cell}
+	if c.load == nil {
+		c.pod.Spec.InitContainers = []corev1.Container{c.init}
+	}
+	return &plan{c.pod, c.hello, c.load, c.without}, nil
 }
 
 // lifecycle: nobody but the driver starts, ends or repeats anything, and nothing of the cluster is told to the cell.
@@ -98,12 +105,14 @@ func (c *conversion) lifecycle() error {
 	return nil
 }
 
+const archSelector = "kubernetes.io/arch"
+
 // place: a node whose programs the runner is made for. An image that is there is not asked for again: it is checked by its
 // content when the cell runs.
 func (c *conversion) place() error {
 	c.pod.Spec.NodeSelector = map[string]string{"kubernetes.io/os": "linux"}
 	if c.arch != "" {
-		c.pod.Spec.NodeSelector["kubernetes.io/arch"] = c.arch
+		c.pod.Spec.NodeSelector[archSelector] = c.arch
 	}
 	c.cell.ImagePullPolicy, c.init.ImagePullPolicy = corev1.PullIfNotPresent, corev1.PullIfNotPresent
 	if c.never {

@@ -99,17 +99,19 @@ const (
 // trees are unpacked by the init container into folders of the pod, which the cell has read-only, and whose files are another
 // user's. The runner's own are in its image, all others in ConfigMaps. There is always a gate.
 func (c *conversion) trees() error {
+	for i, t := range c.spec.Trees {
+		if err := c.validTree(t, c.spec.Trees[:i]); err != nil {
+			return err
+		}
+	}
+	if c.direct() {
+		return c.directTrees()
+	}
 	owner := int64(ownerUID)
 	c.init.SecurityContext.RunAsUser, c.init.SecurityContext.RunAsGroup = &owner, &owner
 	jobs := []string{gate.UnpackFlag}
 	gated := false
 	for i, t := range c.spec.Trees {
-		if !treePattern.MatchString(t.Name) || !digestPattern.MatchString(t.Digest) {
-			return unsupported("tree %q with digest %q: expected [a-z0-9-] and hex sha-256", t.Name, t.Digest)
-		}
-		if !plainPath(t.Target) || t.Target == "/" || c.mounted(t.Target) {
-			return unsupported("tree %s: target %q: expected a clean absolute path of its own", t.Name, t.Target)
-		}
 		name := fmt.Sprintf("tree-%d", i)
 		source := gate.FromImage + "=" + t.Name + "-" + t.Digest
 		if !inImage(t) {
@@ -122,6 +124,17 @@ func (c *conversion) trees() error {
 		jobs = append(jobs, gate.FromSelf+"=="+c.folder("gate", wall.DirRunner))
 	}
 	c.init.Command = append([]string{gate.ImageProgram}, jobs...)
+	return nil
+}
+
+func (c *conversion) validTree(t sandbox.Tree, before []sandbox.Tree) error {
+	if !treePattern.MatchString(t.Name) || !digestPattern.MatchString(t.Digest) {
+		return unsupported("tree %q with digest %q: expected [a-z0-9-] and hex sha-256", t.Name, t.Digest)
+	}
+	twice := slices.ContainsFunc(before, func(b sandbox.Tree) bool { return b.Target == t.Target })
+	if !plainPath(t.Target) || t.Target == "/" || c.mounted(t.Target) || twice {
+		return unsupported("tree %s: target %q: expected a clean absolute path of its own", t.Name, t.Target)
+	}
 	return nil
 }
 

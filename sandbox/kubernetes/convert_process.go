@@ -28,7 +28,7 @@ func (c *conversion) identity() error {
 		class := c.spec.Runtime
 		c.pod.Spec.RuntimeClassName = &class
 	}
-	c.cell.Image = reference(c.spec.Image)
+	c.cell.Image = c.reference(c.spec.Image)
 	if slices.Contains(c.empty, c.spec.Image.ID) {
 		c.cell.Image = c.image
 	}
@@ -36,8 +36,14 @@ func (c *conversion) identity() error {
 	return nil
 }
 
-// reference is what a node knows an image by: its digest where a registry has it, else its name.
-func reference(i sandbox.Image) string { return cmp.Or(i.Digest, i.Ref, i.ID) }
+// reference is what a node knows an image by: its digest where a registry has it, else its name; where nodes run what they have and
+// nothing else, its content id.
+func (c *conversion) reference(i sandbox.Image) string {
+	if c.never {
+		return cmp.Or(i.Digest, i.ID)
+	}
+	return cmp.Or(i.Digest, i.Ref, i.ID)
+}
 
 // variable is a name that the image may give to the gate, and that every cluster takes.
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -37,14 +37,17 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err := d.classKnown(ctx, spec.Runtime, f); err != nil {
 		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
 	}
-	p, err := convert(spec, settings{image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), disk: d.disk, enforced: d.enforced, accept: d.accept})
+	p, err := convert(spec, settings{
+		image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), disk: d.disk, enforced: d.enforced, accept: d.accept,
+		unloaded: d.loaderRefused(),
+	})
 	if err != nil {
 		return nil, err
 	}
 	if err := d.prepare(ctx); err != nil {
 		return nil, sandbox.Unmade(err)
 	}
-	if err := d.mountTrees(ctx, spec, p.pod); err != nil {
+	if err := d.mountTrees(ctx, spec, p); err != nil {
 		return nil, sandbox.Unmade(fmt.Errorf("create cell %s: %w", spec.Name, err))
 	}
 	d.describe(p, spec)
@@ -55,16 +58,22 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		return nil, err
 	}
 	s.made(pod)
-	if err := d.awaitGate(ctx, spec, s); err != nil {
+	p.hello.Key = seal.NewKey()
+	c := newCell(d, pod, s, p)
+	if err := d.awaitGate(ctx, spec, c); err != nil {
 		err = fmt.Errorf("create cell %s: %w", spec.Name, err)
+		c.quit()
 		if d.undo(ctx, pod) {
 			err = sandbox.Unmade(err)
 		}
 		d.pods.leave(spec.Name, s)
+		c.work.Wait()
+		if d.refusesLoader(p, err) {
+			return d.create(ctx, spec)
+		}
 		return nil, err
 	}
-	p.hello.Key = seal.NewKey()
-	return newCell(d, pod, s, p.hello), nil
+	return c, nil
 }
 
 // The user ids of cells: so many that no two cells of a node have one, whichever supervisor made them. What they read belongs to
@@ -152,7 +161,11 @@ func (d *Driver) dropLost(ctx context.Context, name, nonce string) {
 }
 
 // awaitGate returns when the pod's gate waits, in the image that the spec means.
-func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) error {
+func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, c *cell) (err error) {
+	s, a := c.seen, c.approach(ctx)
+	defer func() { a.end(err == nil) }()
+	up, reached := a.up, false
+	var loads <-chan time.Time // how long a loader that runs may yet take
 	late := time.NewTimer(d.limits.Ready)
 	defer late.Stop()
 	placed := time.NewTimer(d.limits.Schedule)
@@ -167,20 +180,31 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) er
 		}
 		at, err := progress(pod)
 		switch {
-		case at == running:
+		case at == running && (c.load == nil || reached):
 			return d.sameImage(spec.Image, pod)
+		case at == running && loads == nil:
+			placed.Stop()
+			loads = time.After(loaderGrace)
 		case at == over:
-			return err
+			return d.called(spec.Image, err)
 		case at == waiting && pod.Spec.NodeName != "":
 			placed.Stop()
 		}
 		why = err
+		a.look(pod)
 		select {
 		case <-s.changed:
 		case <-look.C:
 			if err := d.nodeGone(ctx, pod); err != nil {
 				return err
 			}
+		case <-up:
+			if d.pinned(spec.Image) {
+				return nil
+			}
+			up, reached = nil, true
+		case <-loads:
+			return d.sameImage(spec.Image, pod)
 		case <-placed.C:
 			if why == nil {
 				why = fmt.Errorf("the cluster's scheduler has not looked at it within %v: %w", d.limits.Schedule, sandbox.ErrUnavailable)
@@ -196,6 +220,14 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, s *sight) er
 
 // lookAtNode is how often the node of a pod that does not come up is asked for.
 const lookAtNode = 5 * time.Second
+
+// called adds an image's name to why a node does not have it, where the pod has its content id alone.
+func (d *Driver) called(i sandbox.Image, err error) error {
+	if d.never && i.Digest == "" && i.Ref != "" && errors.Is(err, sandbox.ErrNotFound) {
+		return fmt.Errorf("image %s: %w", i.Ref, err)
+	}
+	return err
+}
 
 // deleted is for a pod that somebody else has removed.
 func (d *Driver) deleted(pod *corev1.Pod) error {
@@ -217,10 +249,13 @@ func (d *Driver) lastWarning(ctx context.Context, pod *corev1.Pod) string {
 	return " (" + last.Reason + ": " + oneLine(last.Message) + ")"
 }
 
+// isEmpty reports whether the runner's image stands in for one.
+func (d *Driver) isEmpty(i sandbox.Image) bool { return slices.Contains(d.empty, i.ID) }
+
 // sameImage compares what the node runs with what is meant: a reference may name something else there. What a node says of an
 // image is its content id, or a digest of a registry.
 func (d *Driver) sameImage(want sandbox.Image, pod *corev1.Pod) error {
-	if slices.Contains(d.empty, want.ID) {
+	if d.isEmpty(want) || d.never && want.Digest == "" { // the pod names it by its content
 		return nil
 	}
 	for _, s := range pod.Status.ContainerStatuses {

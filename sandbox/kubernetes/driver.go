@@ -108,6 +108,10 @@ type Driver struct {
 	trees treeLock
 	pods  *follower
 
+	refused atomic.Int64 // when a node did not let the loader become the runner, in seconds since 1970; 0: never
+
+	knocks chan struct{} // one for each attempt to reach a gate that is under way
+
 	ctx    context.Context // of what outlives a call: the watch, clean-up
 	cancel context.CancelFunc
 	mu     sync.Mutex
@@ -159,7 +163,7 @@ func newDriver(opts Options, a *api, limits Timeouts, known *recent.Value[facts]
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Driver{
 		api: a, instance: opts.Instance, log: opts.Log, limits: limits, traffic: cmp.Or(opts.Traffic, defaultTraffic), image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
-		accept: make(map[string]bool), disk: opts.disk, kept: len(opts.Tenants) > 0, facts: known, ctx: ctx, cancel: cancel,
+		accept: make(map[string]bool), disk: opts.disk, kept: len(opts.Tenants) > 0, facts: known, knocks: make(chan struct{}, knocksAtOnce), ctx: ctx, cancel: cancel,
 	}
 	for _, word := range opts.Accept {
 		d.accept[word] = true

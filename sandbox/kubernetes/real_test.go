@@ -138,7 +138,8 @@ func TestCluster(t *testing.T) {
 		name string
 		test func(*testing.T)
 	}{
-		{"Conformance", r.conformance},
+		{"Conformance", func(t *testing.T) { r.conformance(t, r.spec) }},
+		{"Direct", r.direct},
 		{"NoImage", r.noImage},
 		{"Unplaced", r.unplaced},
 		{"Quota", r.quota},
@@ -163,10 +164,10 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-func (r *real) conformance(t *testing.T) {
+func (r *real) conformance(t *testing.T, made func(program string, args ...string) *sandbox.Spec) {
 	sandboxtest.Run(t, sandboxtest.Options{
 		New:  func(t *testing.T) sandbox.Driver { return r.open(t, r.options()) },
-		Spec: func(_ *testing.T, program string, args ...string) *sandbox.Spec { return r.spec(program, args...) },
+		Spec: func(_ *testing.T, program string, args ...string) *sandbox.Spec { return made(program, args...) },
 		Has:  func(string) bool { return true },
 		Cut: func(t *testing.T) sandbox.Driver {
 			o := r.options()

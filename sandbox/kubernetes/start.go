@@ -42,25 +42,20 @@ func (c *cell) claim() error {
 }
 
 func (c *cell) start(ctx context.Context) error {
-	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c.mu.Lock()
-	if c.destroyed {
-		c.mu.Unlock()
-		cancel()
-		return errDestroyed
-	}
-	c.cancel = cancel
-	l, err := c.attach(own)
-	c.mu.Unlock()
+	l, reached, err := c.connect(ctx)
 	if err != nil {
-		cancel()
 		return err
 	}
-	c.work.Go(func() { c.await(own) })
+	c.work.Go(func() { c.await(c.own) })
 	op, done := context.WithTimeout(ctx, c.d.limits.Attach)
 	defer done()
-	if err := c.greet(op, l); err != nil {
-		return err
+	if !reached {
+		if err := c.greet(op, l, nil); err != nil {
+			return err
+		}
+	}
+	if err := l.send(seal.Go, nil); err != nil {
+		return c.unsaid(ctx, err)
 	}
 	select {
 	case err := <-c.begun:
@@ -84,25 +79,53 @@ func (c *cell) start(ctx context.Context) error {
 	return nil
 }
 
+// connect returns the connection to the gate. Where that was reached before, it has answered.
+func (c *cell) connect(ctx context.Context) (l *line, reached bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.destroyed:
+		return nil, false, errDestroyed
+	case c.early != nil:
+		return c.early, true, nil
+	}
+	exec, err := c.d.api.attacher(c.name)
+	if err != nil {
+		return nil, false, err
+	}
+	c.own, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if l, err = c.attach(c.own, exec, c.broke); err != nil {
+		c.cancel()
+	}
+	return l, false, err
+}
+
 // askAgain is how long an answer of the gate may take before it is asked again: what it says before its output is connected
 // goes to the node's log alone.
 const askAgain = 200 * time.Millisecond
 
-// greet says the hello, has the gate answer, and lets it go on.
-func (c *cell) greet(ctx context.Context, l *line) error {
+// greet says the hello and has the gate answer. gone is closed when the connection has ended; where it is nil, c is told of that.
+func (c *cell) greet(ctx context.Context, l *line, gone <-chan struct{}) error {
 	said := make(chan error, 1)
-	c.work.Go(func() { said <- seal.WriteHello(l.in, c.hello) })
+	own, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.work.Go(func() { said <- c.introduce(own, l) })
 	again := time.NewTicker(askAgain)
 	defer again.Stop()
 	for greeted := false; ; {
 		select {
 		case err := <-said:
+			if err != nil && gone != nil {
+				return err
+			}
 			if err != nil {
 				return c.unsaid(ctx, err)
 			}
 			greeted = true
 		case <-c.up:
-			return l.send(seal.Go, nil)
+			return nil
+		case <-gone:
+			return errCut
 		case <-again.C:
 			if greeted {
 				greeted = false

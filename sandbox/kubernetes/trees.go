@@ -41,7 +41,16 @@ func treeName(t sandbox.Tree) string { return "hotcell-tree-" + t.Name + "-" + t
 func partName(tree string, part int) string { return fmt.Sprintf("%s-%d", tree, part) }
 
 // mountTrees makes the ConfigMaps of a spec's trees where they are missing, and adds them to the pod.
-func (d *Driver) mountTrees(ctx context.Context, spec *sandbox.Spec, pod *corev1.Pod) error {
+func (d *Driver) mountTrees(ctx context.Context, spec *sandbox.Spec, p *plan) error {
+	if p.load != nil {
+		for _, t := range spec.Trees {
+			if err := d.ensureFiles(ctx, t, p.pod.Spec.NodeSelector[archSelector]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	pod := p.pod
 	for i, t := range spec.Trees {
 		if inImage(t) {
 			continue
