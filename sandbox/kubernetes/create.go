@@ -35,7 +35,7 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		return nil, sandbox.Unmade(err)
 	}
 	if err := d.classKnown(ctx, spec.Runtime, f); err != nil {
-		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
+		return nil, sandbox.Unmade(fmt.Errorf("create cell %s: %w", spec.Name, err))
 	}
 	p, err := convert(spec, settings{
 		image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), disk: d.disk, enforced: d.enforced, accept: d.accept,
@@ -63,13 +63,14 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err := d.awaitGate(ctx, spec, c); err != nil {
 		err = fmt.Errorf("create cell %s: %w", spec.Name, err)
 		c.quit()
-		if d.undo(ctx, pod) {
-			err = sandbox.Unmade(err)
-		}
+		gone := d.undo(ctx, pod)
 		d.pods.leave(spec.Name, s)
 		c.work.Wait()
-		if d.refusesLoader(p, err) {
+		if c.refusedLoader() && gone { // its name is free again
 			return d.create(ctx, spec)
+		}
+		if gone {
+			err = sandbox.Unmade(err)
 		}
 		return nil, err
 	}
