@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/hotcell/hotcell/internal/host"
 )
+
+// imageName is an image's name as registries and engines take it, with a tag and without a digest.
+var imageName = regexp.MustCompile(`^((localhost|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+)(:[0-9]+)?/|[A-Za-z0-9-]+:[0-9]+/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$`)
 
 func (a *app) imagesRunnerCmd() *cobra.Command {
 	var ref, arch string
@@ -33,6 +37,9 @@ func (a *app) imagesRunnerCmd() *cobra.Command {
 func (a *app) writeRunner(file, ref, arch string) (err error) {
 	if !slices.Contains(host.Architectures(), arch) {
 		return usagef("--arch %s: expected %s", oneLine(arch, 40), strings.Join(host.Architectures(), " or "))
+	}
+	if ref != "" && !imageName.MatchString(ref) {
+		return usagef("--ref %s: expected a name with a tag, such as registry.example/hotcell/runner:1", oneLine(ref, 200))
 	}
 	if ref == "" {
 		ref = "hotcell/runner:" + strings.ReplaceAll(version(embedded).Version, "+", "-")

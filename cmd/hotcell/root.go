@@ -38,7 +38,7 @@ func (a *app) root() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.flags.config, "config", "", "configuration `FILE` (default: $HOTCELL_CONFIG, ./hotcell.yaml, /etc/hotcell/hotcell.yaml)")
 	flags.StringArrayVar(&a.flags.skills, "skills", nil, "`DIR` of skills, before the configured ones; may be repeated (also $HOTCELL_SKILLS)")
-	flags.StringVar(&a.flags.driver, "driver", "", "what makes cells: `NAME` auto, docker or oci")
+	flags.StringVar(&a.flags.driver, "driver", "", "what makes cells: `NAME` auto, docker, oci or kubernetes")
 	flags.StringVar(&a.flags.dataDir, "data-dir", "", "`DIR` that hotcell keeps its data in")
 	root.AddCommand(a.runCmd(), a.serveCmd(), a.stdioCmd(), a.mcpCmd(), a.skillsCmd(), a.callsCmd(), a.policyCmd(), a.configCmd(),
 		a.imagesCmd(), a.secretsCmd(), a.tokensCmd(), a.agentsCmd(), a.approvalsCmd(), a.auditCmd(), a.doctorCmd(), a.versionCmd())

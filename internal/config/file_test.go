@@ -22,6 +22,8 @@ func TestFileErrors(t *testing.T) {
 		"tenant: everybody":    {`kubernetes: {tenants: {acme: {namespace: a, principals: ["*"]}}}`, "kubernetes.tenants.acme.principals: * is everybody: that is what kubernetes.namespace is for"},
 		"tenant: nobody":       {`kubernetes: {tenants: {acme: {namespace: a, principals: []}}}`, "kubernetes.tenants.acme.principals: an empty list is nobody"},
 		"tenant: the rest's":   {"kubernetes: {namespace: a, tenants: {acme: {namespace: a}}}", "kubernetes.tenants.acme.namespace: a is kubernetes.namespace, too: expected a namespace of this tenant's own"},
+		"tenants: one of two":  {"kubernetes: {tenants: {b: {namespace: x, principals: [bob]}, c: {namespace: y, principals: [bob]}}}", "kubernetes.tenants.c.principals: bob is of the tenant b, too, so that its calls would all be refused: expected each in one tenant"},
+		"tenants: by its name": {`kubernetes: {tenants: {acme: {namespace: x}, b: {namespace: y, principals: ["group:acme"]}}}`, "kubernetes.tenants.b.principals: group:acme is of the tenant acme, too"},
 		"tenants: one for two": {"kubernetes: {tenants: {b: {namespace: x}, a: {namespace: x}}}", "kubernetes.tenants.b.namespace: x is kubernetes.tenants.a.namespace, too"},
 		"bad word":             {"kubernetes: {network_policy: yes!}", `hotcell.yaml:1:30: kubernetes.network_policy: expected unknown or enforced, not "yes!"`},
 		"no issuer":            {"auth: {mode: oidc, oidc: {audience: x}}", `auth.oidc.issuer: auth.mode oidc needs one: the URL`},

@@ -29,6 +29,7 @@ func (c *Config) tenantFaults(v *faults) {
 		v.add(key, fmt.Sprintf("%d entries, at most %d are allowed", len(k.Tenants), maxListed))
 	}
 	taken := map[string]string{k.Namespace: "kubernetes.namespace"}
+	whose := map[string]string{} // a principal or a group, as it is written
 	for _, name := range slices.Sorted(maps.Keys(k.Tenants)) {
 		t, at := k.Tenants[name], key+"."+name
 		v.add(at+".principals", checkPrincipals(t.Principals))
@@ -44,6 +45,12 @@ func (c *Config) tenantFaults(v *faults) {
 		}
 		v.add(at+".namespace", why)
 		taken[t.Namespace] = at + ".namespace"
+		for _, p := range t.who(name) {
+			if other := whose[p]; other != "" && other != name {
+				v.add(at+".principals", fmt.Sprintf("%s is of the tenant %s, too, so that its calls would all be refused: expected each in one tenant", p, other))
+			}
+			whose[p] = name
+		}
 	}
 }
 

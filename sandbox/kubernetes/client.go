@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"sync"
 	"time"
 
@@ -49,9 +50,15 @@ func connect(opts Options, limit time.Duration) (*api, error) {
 	quiet()
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = opts.Kubeconfig
+	if err := plainFilesOnly(rules.GetLoadingPrecedence()); err != nil {
+		return nil, err
+	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: opts.Context}).ClientConfig()
 	if err != nil {
 		if clientcmd.IsEmptyConfig(err) {
+			if named := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); named != "" && opts.Kubeconfig == "" {
+				return nil, fmt.Errorf("no cluster is configured: KUBECONFIG names %s, which is not there or has no cluster: set it to a kubeconfig, or kubernetes.kubeconfig", named)
+			}
 			return nil, errors.New("no cluster is configured: set kubernetes.kubeconfig or KUBECONFIG, or run in a pod with a service account")
 		}
 		return nil, fmt.Errorf("kubeconfig: %w", err)
@@ -74,6 +81,16 @@ func connect(opts Options, limit time.Duration) (*api, error) {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	return &api{config: config, client: client, web: web, host: config.Host, namespace: opts.Namespace, limit: limit}, nil
+}
+
+// plainFilesOnly refuses what is not a file: a pipe would be waited for without end. What is not there is told later.
+func plainFilesOnly(paths []string) error {
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("kubeconfig: %s is not a file: expected a kubeconfig", path)
+		}
+	}
+	return nil
 }
 
 // of is the same for another namespace.
