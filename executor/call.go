@@ -122,7 +122,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	if fail != nil {
 		return outcome{fail: fail}
 	}
-	defer turn()
+	defer turn(false)
 
 	c.to(control.Starting)
 	limit := newLimit(ctx, p.policy.Timeout)
@@ -134,7 +134,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	}
 	for ; ; box = nil {
 		cl, fail := s.start(limit, c, p, b, box, name, &undo)
-		turn()
+		turn(fail == nil)
 		if fail != nil {
 			c.to(control.Stopping)
 			return outcome{fail: fail}
