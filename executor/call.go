@@ -114,8 +114,11 @@ func (s *Supervisor) inCell(ctx context.Context, c *call, p *plan, inputs fs.FS,
 		return outcome{fail: fail}
 	}
 	box, name := s.ahead(c, p, b)
-	if box == nil && !c.taking.wait().in() {
-		return outcome{} // nothing is made for a call that has no record
+	if box == nil {
+		if !c.taking.wait().in() {
+			return outcome{} // nothing is made for a call that has no record
+		}
+		box, name = s.lease(b)
 	}
 	turn, fail := s.turn(ctx, c, box)
 	if fail != nil {

@@ -12,21 +12,40 @@ import (
 	"github.com/hotcell/hotcell/sandbox"
 )
 
+// allTurns takes the turns to start a cell that there are.
+func allTurns(t *testing.T, b *bench) (turns []func(up bool)) {
+	t.Helper()
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		done, err := b.gate.starts.Acquire(ctx, "")
+		cancel()
+		if err != nil {
+			return turns
+		}
+		turns = append(turns, done)
+	}
+}
+
+// A call for which a cell waits takes no turn, also where it may have that only once the journal has the call.
+func TestWhoHasACellTakesNoTurn(t *testing.T) {
+	b, _, _, requests := aheadRig(t)
+	turns := allTurns(t, b)
+	b.refused.note("alice", time.Now())
+	who := a2e.Caller{Principal: "alice", Door: "test"}
+	if got := b.Call(t.Context(), who, req("free"), nil); verdict(got) != "ok" || requests.Load() != 1 {
+		t.Errorf("%s, %d requests: %+v", verdict(got), requests.Load(), got.Error)
+	}
+	for _, done := range turns {
+		done(true)
+	}
+}
+
 // A call waits for its turn to start a cell, no longer than it may queue; the time is told as such.
 func TestCallsTakeTurnsToStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setUp(t, well, func(c *Config) { c.QueueTimeout = 10 * time.Second })
 		b.driver.SetCapabilities(sandbox.Capabilities{OS: "linux", Arch: "amd64", CPUs: 100, Memory: 1 << 40})
-		var turns []func(bool)
-		for {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			done, err := b.gate.starts.Acquire(ctx, "")
-			cancel()
-			if err != nil {
-				break
-			}
-			turns = append(turns, done)
-		}
+		turns := allTurns(t, b)
 		queued := func(answer *a2e.CallResponse) (took time.Duration) {
 			t.Helper()
 			view, _, err := b.Show(t.Context(), answer.ID)
