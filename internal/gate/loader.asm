@@ -18,7 +18,7 @@ ask:	mov	edx, 8			# read the program's length
 	syscall
 	jmp	ask
 load:	lea	rdi, [rip + name]
-	mov	esi, 1			# MFD_CLOEXEC
+	mov	esi, 3			# MFD_CLOEXEC | MFD_ALLOW_SEALING
 	mov	eax, 319		# memfd_create
 	syscall
 	test	eax, eax
@@ -46,7 +46,14 @@ exit:	mov	eax, 231		# exit_group
 	syscall
 gone:	mov	edi, 1			# whoever sends it
 	jmp	exit
-become:	mov	rdx, [r12]
+become:	mov	edi, r14d
+	mov	esi, 1033		# F_ADD_SEALS
+	mov	edx, 15			# F_SEAL_SEAL | SHRINK | GROW | WRITE: nobody changes it any more
+	mov	eax, 72			# fcntl
+	syscall
+	test	eax, eax
+	jnz	fail
+	mov	rdx, [r12]
 	lea	r10, [r12 + rdx*8 + 16]	# the environment
 	lea	rdx, [r12 + 8]		# the arguments
 	lea	rsi, [rip + empty]

@@ -5,12 +5,15 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hotcell/hotcell/internal/testutil"
 )
@@ -71,6 +74,32 @@ func TestLoader(t *testing.T) {
 	}
 	if err := c.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// What the loader has become cannot be changed, whoever gets hold of it: it belongs to the user whose programs it starts.
+func TestLoaderSeals(t *testing.T) {
+	program, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, in, out := loaded(t, "-c", "echo there; read -r line")
+	for _, part := range [][]byte{length(len(program)), program} {
+		if _, err := in.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := io.ReadFull(out, make([]byte, len("there\n"))); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(fmt.Sprintf("/proc/%d/exe", c.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const all = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	if seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0); err != nil || seals&all != all {
+		t.Errorf("its seals are %#x, want %#x: %v", seals, all, err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/tools/remotecommand"
@@ -109,7 +110,7 @@ func (c *cell) attach(ctx context.Context, exec remotecommand.Executor, ended fu
 	l.told = func(kind byte, payload []byte) error { return c.hear(l, kind, payload) }
 	c.work.Go(func() {
 		defer stop(nil)
-		err := exec.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: l, Stderr: c.strays()})
+		err := exec.StreamWithContext(opening{ctx, time.Now().Add(c.d.limits.Attach)}, remotecommand.StreamOptions{Stdin: in, Stdout: l, Stderr: c.strays()})
 		var bad spoiled
 		switch {
 		case errors.As(context.Cause(ctx), &bad):
@@ -122,6 +123,16 @@ func (c *cell) attach(ctx context.Context, exec remotecommand.Executor, ended fu
 	})
 	return l, nil
 }
+
+// opening is a context of a connection that has to be there by some time, and then may last. Who makes it heeds a context's deadline while
+// it makes it, and nothing else of it: a server that takes a connection and says nothing would keep it for ever.
+type opening struct {
+	context.Context
+	by time.Time
+}
+
+// Deadline implements [context.Context].
+func (o opening) Deadline() (time.Time, bool) { return o.by, true }
 
 // attacher is a connection over WebSocket, or SPDY where a proxy on the way does not know the first.
 func (a *api) attacher(pod string) (remotecommand.Executor, error) {

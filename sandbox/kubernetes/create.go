@@ -26,20 +26,25 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
-	return in.create(ctx, spec)
+	c, err := in.create(ctx, spec, false)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
-func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+// create makes a cell. One that is told only later what it runs has an init container, and hears nothing before Start.
+func (d *Driver) create(ctx context.Context, spec *sandbox.Spec, later bool) (*cell, error) {
 	f, err := d.learn(ctx, 0)
 	if err != nil {
 		return nil, sandbox.Unmade(err)
 	}
 	if err := d.classKnown(ctx, spec.Runtime, f); err != nil {
-		return nil, fmt.Errorf("create cell %s: %w", spec.Name, err)
+		return nil, sandbox.Unmade(fmt.Errorf("create cell %s: %w", spec.Name, err))
 	}
 	p, err := convert(spec, settings{
 		image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), disk: d.disk, enforced: d.enforced, accept: d.accept,
-		unloaded: d.loaderRefused(),
+		unloaded: later || d.loaderRefused(),
 	})
 	if err != nil {
 		return nil, err
@@ -60,16 +65,18 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	s.made(pod)
 	p.hello.Key = seal.NewKey()
 	c := newCell(d, pod, s, p)
+	c.later = later
 	if err := d.awaitGate(ctx, spec, c); err != nil {
 		err = fmt.Errorf("create cell %s: %w", spec.Name, err)
 		c.quit()
-		if d.undo(ctx, pod) {
-			err = sandbox.Unmade(err)
-		}
+		gone := d.undo(ctx, pod)
 		d.pods.leave(spec.Name, s)
 		c.work.Wait()
-		if d.refusesLoader(p, err) {
-			return d.create(ctx, spec)
+		if c.refusedLoader() && gone { // its name is free again
+			return d.create(ctx, spec, later)
+		}
+		if gone {
+			err = sandbox.Unmade(err)
 		}
 		return nil, err
 	}
@@ -191,7 +198,9 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, c *cell) (er
 			placed.Stop()
 		}
 		why = err
-		a.look(pod)
+		if !c.later {
+			a.look(pod)
+		}
 		select {
 		case <-s.changed:
 		case <-look.C:

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strconv"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hotcell/hotcell/internal/gate"
 	"github.com/hotcell/hotcell/internal/wall"
@@ -31,9 +30,10 @@ const filesDir = "t"
 // mostFiles is how many files a tree that is not packed may have.
 const mostFiles = 200
 
-// direct reports whether the pod needs no init container.
+// direct reports whether the pod needs no init container. One in the runner's own image has one: what runs there may be the runner's
+// program itself, which looks around for doctor and the canary, and the loader is not that; and that image is looked at.
 func (c *conversion) direct() bool {
-	if c.unloaded || gate.Loader(c.arch) == nil || c.spec.Runtime != "" {
+	if c.unloaded || slices.Contains(c.empty, c.spec.Image.ID) || gate.Loader(c.arch) == nil || c.spec.Runtime != "" {
 		return false
 	}
 	var load fs.FS
@@ -63,7 +63,7 @@ func (c *conversion) directTrees() error {
 		mode := int32(0o444)
 		source := &corev1.ProjectedVolumeSource{DefaultMode: &mode}
 		for part, of := range groups(files) {
-			m := &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: partName(plainName(t), part)}}
+			m := &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: partName(plainName(t, c.arch), part)}}
 			for _, f := range of {
 				mode := int32(f.mode.Perm() | 0o444)
 				m.Items = append(m.Items, corev1.KeyToPath{Key: f.key, Path: filesDir + "/" + f.name, Mode: &mode})
@@ -109,7 +109,7 @@ func plainFiles(t sandbox.Tree, arch string) (files []plainFile, err error) {
 			loader := gate.Loader(arch)
 			f.size, f.open = int64(len(loader)), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(string(loader))), nil }
 		}
-		if total += f.size; !info.Mode().IsRegular() || f.size > partSize || total > maxParts*partSize || len(files) == mostFiles || len(name) > 1000 {
+		if total += f.size; !info.Mode().IsRegular() || f.size > partSize || total > maxParts*partSize || len(files) == mostFiles || len(name) > 1000 || !utf8.ValidString(name) {
 			return errNotPlain
 		}
 		for dir := name; ; {
@@ -142,36 +142,34 @@ func groups(files []plainFile) (all [][]plainFile) {
 	return all
 }
 
-func plainName(t sandbox.Tree) string { return treeName(t) + "-files" }
+// plainName names the ConfigMaps of a tree's files. Those of the runner have the loader, which is not part of the runner's digest.
+func plainName(t sandbox.Tree, arch string) string {
+	if t.Target == wall.DirRunner {
+		return treeName(t) + "-" + short(string(gate.Loader(arch))) + "-files"
+	}
+	return treeName(t) + "-files"
+}
 
-// ensureFiles makes the ConfigMaps of a tree's files where they are missing: the first one last, as with those of packed trees.
+// ensureFiles makes the ConfigMaps of a tree's files where they are missing.
 func (d *Driver) ensureFiles(ctx context.Context, t sandbox.Tree, arch string) error {
-	d.trees.mu.Lock()
-	defer d.trees.mu.Unlock()
-	var first metav1.PartialObjectMetadata
-	err := d.api.meta(ctx, d.api.in(core, "configmaps", partName(plainName(t), 0)), &first)
-	if err == nil && first.Annotations[sandbox.LabelDigest] == t.Digest && first.DeletionTimestamp == nil {
-		return nil
-	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		return d.explain(ctx, "look for tree "+t.Name, err)
-	}
-	files, err := plainFiles(t, arch)
-	if err != nil {
-		return fmt.Errorf("tree %s: %w", t.Name, err)
-	}
-	parts := groups(files)
-	for i := len(parts) - 1; i >= 0; i-- {
-		m := part(t, i, len(parts), nil)
-		m.Name = partName(plainName(t), i)
-		if m.BinaryData, err = contents(parts[i]); err != nil {
-			return fmt.Errorf("tree %s: %w", t.Name, err)
+	name := plainName(t, arch)
+	_, err := d.ensure(ctx, t, shape{name: name, same: sameFiles, make: func() ([]*corev1.ConfigMap, error) {
+		files, err := plainFiles(t, arch)
+		if err != nil {
+			return nil, fmt.Errorf("tree %s: %w", t.Name, err)
 		}
-		if err := d.api.post(ctx, d.api.in(core, "configmaps"), m, nil); err != nil && !apierrors.IsAlreadyExists(err) {
-			return d.explain(ctx, "make part "+strconv.Itoa(i)+" of tree "+t.Name, err)
+		of := groups(files)
+		var parts []*corev1.ConfigMap
+		for i := range of {
+			data, err := contents(of[i])
+			if err != nil {
+				return nil, fmt.Errorf("tree %s: %w", t.Name, err)
+			}
+			parts = append(parts, part(t, name, i, len(of), data))
 		}
-	}
-	return nil
+		return parts, nil
+	}})
+	return err
 }
 
 func contents(files []plainFile) (map[string][]byte, error) {

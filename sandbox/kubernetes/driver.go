@@ -105,7 +105,7 @@ type Driver struct {
 	ready once
 	shut  atomic.Bool  // it has been said that the namespace cannot be looked at
 	owner atomic.Value // types.UID
-	trees treeLock
+	trees treeStore
 	pods  *follower
 
 	refused atomic.Int64 // when a node did not let the loader become the runner, in seconds since 1970; 0: never
@@ -164,6 +164,7 @@ func newDriver(opts Options, a *api, limits Timeouts, known *recent.Value[facts]
 	d := &Driver{
 		api: a, instance: opts.Instance, log: opts.Log, limits: limits, traffic: cmp.Or(opts.Traffic, defaultTraffic), image: opts.RunnerImage, empty: opts.Empty, never: opts.NeverPull, enforced: opts.Enforced,
 		accept: make(map[string]bool), disk: opts.disk, kept: len(opts.Tenants) > 0, facts: known, knocks: make(chan struct{}, knocksAtOnce), ctx: ctx, cancel: cancel,
+		ready: once{turn: newTurn()}, trees: treeStore{newTurn(), make(map[string]knownTree)},
 	}
 	for _, word := range opts.Accept {
 		d.accept[word] = true
@@ -219,30 +220,6 @@ func (d *Driver) late(f func(ctx context.Context)) error {
 	}
 	d.lates.Go(func() { f(d.ctx) })
 	return nil
-}
-
-// once does something until it has worked.
-type once struct {
-	mu   sync.Mutex
-	done bool
-}
-
-func (o *once) do(f func() error) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.done {
-		return nil
-	}
-	err := f()
-	o.done = err == nil
-	return err
-}
-
-// again has it done anew.
-func (o *once) again() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.done = false
 }
 
 func sleep(ctx context.Context, pause time.Duration) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -52,8 +53,14 @@ func refused(err error) bool {
 // words is a message on one line, of bounded length.
 func words(err error) string { return oneLine(err.Error()) }
 
+// oneLine is text of somebody else on one line, of bounded length, and without what steers a terminal.
 func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsGraphic(r) {
+			return r
+		}
+		return -1
+	}, strings.Join(strings.Fields(text), " "))
 	const most = 500
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "..."

@@ -3,13 +3,11 @@ package kubernetes
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"io"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/gate"
 	"github.com/hotcell/hotcell/internal/seal"
-	"github.com/hotcell/hotcell/sandbox"
 )
 
 // introduce says the hello. Where the pod's first program is the loader, it first makes the runner of it.
@@ -83,18 +81,24 @@ func (d *Driver) loaderRefused() bool {
 	return time.Since(time.Unix(d.refused.Load(), 0)) < refusedFor
 }
 
-// refusesLoader reports whether a node did not let a pod's loader do its work. For a while pods have an init container then.
-func (d *Driver) refusesLoader(p *plan, err error) bool {
-	var start *sandbox.StartError
-	if p.load == nil || !errors.As(err, &start) || start.ExitCode != exitNotExecutable {
+// refusedLoader reports whether a node did not let the pod's loader do its work. For a while pods have an init container then. What else
+// may not be executed there, which an image can bring about, says nothing of loaders.
+func (c *cell) refusedLoader() bool {
+	pod, _ := c.seen.look()
+	if c.load == nil || pod == nil {
 		return false
 	}
-	if !d.loaderRefused() {
-		d.log.Warn("a node does not let pods execute a program that is in memory alone: they get theirs from an init container, which takes longer", "why", start.Message)
+	t := ending(pod)
+	if t == nil || t.ExitCode != exitNotExecutable {
+		return false
 	}
-	d.refused.Store(time.Now().Unix())
+	if !c.d.loaderRefused() {
+		c.d.log.Warn("a node does not let pods execute a program that is in memory alone: they get theirs from an init container, which takes longer", "node", pod.Spec.NodeName)
+	}
+	c.d.refused.Store(time.Now().Unix())
 	return true
 }
 
-// exitNotExecutable is the exit code of a program that may not be executed, and of the loader that may not.
+// exitNotExecutable is the exit code of the loader that may not become another program. The gate in its place has it only once it has
+// said why.
 const exitNotExecutable = 126

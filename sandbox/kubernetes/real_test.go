@@ -151,6 +151,7 @@ func TestCluster(t *testing.T) {
 		{"OwnerGone", r.ownerGone},
 		{"Owners", r.owners},
 		{"TreesInUse", r.treesInUse},
+		{"Planted", r.planted},
 		{"LeastRights", r.leastRights},
 		{"OtherRunner", r.otherRunner},
 		{"Secrecy", r.secrecy},

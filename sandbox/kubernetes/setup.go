@@ -21,9 +21,10 @@ import (
 // policyName is the NetworkPolicy that closes the network of all cells of a namespace.
 const policyName = "hotcell-deny-all"
 
-// prepare makes what each cell relies on, once, after a look at the bounds: the policy that closes the network, and the owner of this supervisor's pods.
+// prepare makes what each cell relies on, once, after a look at the bounds: the policy that closes the network, and the owner of this
+// supervisor's pods.
 func (d *Driver) prepare(ctx context.Context) error {
-	return d.ready.do(func() error {
+	return d.ready.do(ctx, func() error {
 		if err := d.vouch(ctx); err != nil {
 			return err
 		}

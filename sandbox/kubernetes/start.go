@@ -151,6 +151,9 @@ func (c *cell) unbegun() error {
 	if c.exitErr != nil {
 		return c.exitErr
 	}
+	if c.refusedLoader() {
+		return fmt.Errorf("its node does not let it execute what is in memory alone: the next cell has an init container: %w", sandbox.ErrUnavailable)
+	}
 	return &sandbox.StartError{
 		OOM: c.exit.Evidence.OOMKilled, Message: fmt.Sprintf("its first program ended with exit code %d before it had started another", c.exit.Code),
 	}

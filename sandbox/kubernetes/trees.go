@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,9 +26,6 @@ const (
 	partSize = 900 << 10
 	maxParts = 16
 )
-
-// treeLock lets one tree at a time be made.
-type treeLock struct{ mu sync.Mutex }
 
 const (
 	labelTree  = "hotcell.tree"  // the name of the tree that a ConfigMap holds
@@ -73,45 +69,33 @@ func (d *Driver) mountTrees(ctx context.Context, spec *sandbox.Spec, p *plan) er
 	return nil
 }
 
-// ensureTree returns how many parts a tree has, all of which are there. The first is made last and removed first: where it
-// is, the others are.
+// ensureTree returns how many parts a packed tree has.
 func (d *Driver) ensureTree(ctx context.Context, t sandbox.Tree) (int, error) {
-	d.trees.mu.Lock()
-	defer d.trees.mu.Unlock()
-	var first metav1.PartialObjectMetadata
-	err := d.api.meta(ctx, d.api.in(core, "configmaps", partName(treeName(t), 0)), &first)
-	if err == nil && first.Annotations[sandbox.LabelDigest] == t.Digest && first.DeletionTimestamp == nil {
-		if n, err := strconv.Atoi(first.Annotations[labelParts]); err == nil && n > 0 && n <= maxParts {
-			return n, nil
+	return d.ensure(ctx, t, shape{name: treeName(t), same: sameArchive, make: func() ([]*corev1.ConfigMap, error) {
+		packed, err := pack(t)
+		if err != nil {
+			return nil, err
 		}
-	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		return 0, d.explain(ctx, "look for tree "+t.Name, err)
-	}
-	parts, err := pack(t)
-	if err != nil {
-		return 0, err
-	}
-	for i := len(parts) - 1; i >= 0; i-- {
-		err := d.api.post(ctx, d.api.in(core, "configmaps"), part(t, i, len(parts), parts[i]), nil)
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return 0, d.explain(ctx, "make part of tree "+t.Name, err)
+		var parts []*corev1.ConfigMap
+		for i, data := range packed {
+			parts = append(parts, part(t, treeName(t), i, len(packed), map[string][]byte{partKey(i): data}))
 		}
-	}
-	return len(parts), nil
+		return parts, nil
+	}})
 }
 
-func part(t sandbox.Tree, i, of int, data []byte) *corev1.ConfigMap {
+// part is a part of a tree in ConfigMaps of some name.
+func part(t sandbox.Tree, name string, i, of int, data map[string][]byte) *corev1.ConfigMap {
 	yes := true
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        partName(treeName(t), i),
+			Name:        partName(name, i),
 			Labels:      map[string]string{sandbox.LabelManaged: "1", sandbox.LabelKind: kindVolume, sandbox.LabelDigest: t.Digest[:63], labelTree: t.Name},
 			Annotations: map[string]string{sandbox.LabelDigest: t.Digest, labelParts: strconv.Itoa(of)},
 		},
 		Immutable:  &yes,
-		BinaryData: map[string][]byte{fmt.Sprintf("%04d", i): data},
+		BinaryData: data,
 	}
 }
 
