@@ -25,7 +25,7 @@ func aheadRig(t *testing.T, services ...service.Service) (*bench, *warm.Driver, 
 		requests.Add(1)
 		return well(ctx, req, in, say)
 	}))
-	pool := warm.New(driver, warm.Options{Max: 1})
+	pool := warm.New(lenient{driver}, warm.Options{Max: 1})
 	u := undecided{Forgetful, make(chan struct{}), make(chan struct{})}
 	super := setUp(t, nil, func(c *Config) { c.Driver, c.Journal, c.Services = pool, u, services })
 	t.Cleanup(func() {

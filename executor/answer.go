@@ -19,7 +19,7 @@ func response(c *call, result *wall.Result, took time.Duration, fail *a2e.Error)
 	return r
 }
 
-// refusal answers a request that no call was made for, or whose caller no longer waits.
+// refusal answers a request that no call was made for, or whose answer is held back.
 func refusal(c *call, fail *a2e.Error) *a2e.CallResponse { return response(c, nil, 0, fail) }
 
 // answerTo builds an answer without a result. After a failure both its error and its data say so (protocols decision 6).

@@ -8,12 +8,14 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/executor/relay"
 	"github.com/hotcell/hotcell/images"
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/cleanup"
 	"github.com/hotcell/hotcell/internal/control"
 	"github.com/hotcell/hotcell/internal/wall"
+	"github.com/hotcell/hotcell/sandbox"
 )
 
 // serve is one call from its acceptance to its one answer. What it made is undone in the background: the answer never
@@ -72,8 +74,7 @@ type outcome struct {
 	fail   *a2e.Error
 }
 
-// live is the life of a call: plan, admit, make a cell, hand in, follow, classify. Each step that makes something puts
-// its undoing on the stack in the next line.
+// live is the life of a call: plan, and then whatever serves its skill.
 func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) outcome {
 	found, fail := s.find(ctx, c.who, c.req.Name)
 	switch {
@@ -93,36 +94,37 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	}
 	defer func() { p.grants.revoke() }()
 	c.update(func(v *control.Call) { v.Skill = p.skill.Name })
+	return s.inCell(ctx, c, p, inputs, w)
+}
 
+// inCell is the life of a call that has a plan: admit, make a cell, hand in, follow, classify. Each step that makes something puts
+// its undoing on the stack in the next line.
+func (s *Supervisor) inCell(ctx context.Context, c *call, p *plan, inputs fs.FS, w a2e.EventWriter) outcome {
 	var undo cleanup.Stack
 	defer s.undo(&undo) // nothing is left on it once a cell has taken it over
-	queued := time.Now()
-	c.phase(spanQueue, queued)
-	ticket, caps, fail := s.admit(ctx, c, int64(p.policy.Limits.Memory))
-	s.watch.Phase("queue", time.Since(queued), c.spans.call.Exemplar())
+	ticket, caps, fail := s.queue(ctx, c, p)
 	if fail != nil {
 		return outcome{fail: fail}
 	}
 	undo.Add("ticket", func(context.Context) error { ticket.Release(); return nil })
 
-	c.to(control.Preparing)
-	preparing := time.Now()
-	c.phase(spanPrepare, preparing)
 	defer s.silence(c)
-	b, fail := s.draw(images.WithProgress(ctx, s.pulling(ctx, c, p, w)), c, p, caps.Arch)
-	s.watch.Phase("prepare", time.Since(preparing), c.spans.call.Exemplar())
+	b, fail := s.prepare(ctx, c, p, caps.Arch, w)
 	if fail != nil {
 		return outcome{fail: fail}
 	}
 	box, name := s.ahead(c, p, b)
-	if box == nil && !c.taking.wait().in() {
-		return outcome{} // nothing is made for a call that has no record
+	if box == nil {
+		if !c.taking.wait().in() {
+			return outcome{} // nothing is made for a call that has no record
+		}
+		box, name = s.lease(b)
 	}
 	turn, fail := s.turn(ctx, c, box)
 	if fail != nil {
 		return outcome{fail: fail}
 	}
-	defer turn()
+	defer turn(false)
 
 	c.to(control.Starting)
 	limit := newLimit(ctx, p.policy.Timeout)
@@ -134,7 +136,7 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 	}
 	for ; ; box = nil {
 		cl, fail := s.start(limit, c, p, b, box, name, &undo)
-		turn()
+		turn(fail == nil)
 		if fail != nil {
 			c.to(control.Stopping)
 			return outcome{fail: fail}
@@ -147,6 +149,25 @@ func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.Even
 			return outcome{fail: fail}
 		}
 	}
+}
+
+// queue waits for a call's share of the host.
+func (s *Supervisor) queue(ctx context.Context, c *call, p *plan) (*admission.Ticket, sandbox.Capabilities, *a2e.Error) {
+	queued := time.Now()
+	c.phase(spanQueue, queued)
+	ticket, caps, fail := s.admit(ctx, c, int64(p.policy.Limits.Memory))
+	s.watch.Phase("queue", time.Since(queued), c.spans.call.Exemplar())
+	return ticket, caps, fail
+}
+
+// prepare has all that a call's cell is made of.
+func (s *Supervisor) prepare(ctx context.Context, c *call, p *plan, arch string, w a2e.EventWriter) (*blueprint, *a2e.Error) {
+	c.to(control.Preparing)
+	preparing := time.Now()
+	c.phase(spanPrepare, preparing)
+	b, fail := s.draw(images.WithProgress(ctx, s.pulling(ctx, c, p, w)), c, p, arch)
+	s.watch.Phase("prepare", time.Since(preparing), c.spans.call.Exemplar())
+	return b, fail
 }
 
 // due has a call's time begin to run, if it does not yet.

@@ -58,7 +58,7 @@ type Config struct {
 	MaxMemory    int64         // bytes reserved by cells at once; 0: 3/4 of the engine's memory
 	MaxQueue     int           // calls that wait; 0: 1024
 	Volumes      Volumes       // that stay while nobody uses them
-	QueueTimeout time.Duration // longest wait; 0: 30s
+	QueueTimeout time.Duration // longest wait for a share of the host, and once more for a turn to start a cell; 0: 30s
 	PullTimeout  time.Duration // longest image pull; 0: 5m
 	Patience     time.Duration // for a listener that takes no event, once its call has ended; 0: 1m
 

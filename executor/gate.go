@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/hotcell/hotcell/executor/admission"
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -138,16 +139,24 @@ func (s *Supervisor) admit(ctx context.Context, c *call, memory int64) (*admissi
 	return nil, caps, a2e.Errorf(a2e.RuntimeError, "no cell was free within %s", s.cfg.QueueTimeout).Because(a2e.ReasonQueueTimeout).Transient()
 }
 
-// turn waits until a call may start a cell of its own, at most the queue's time-out, and returns what ends that. One that has a
-// cell waits for nothing. Without it an engine would get all the starts that there are cells for, and where it can't do as
-// many, the time of each call would be over before its cell had come up.
-func (s *Supervisor) turn(ctx context.Context, c *call, has sandbox.Sandbox) (done func(), fail *a2e.Error) {
+// inTurn is how long a call waits at most for a turn that is free.
+const inTurn = time.Millisecond
+
+// turn waits until a call may start a cell of its own, at most the queue's time-out, and returns what ends that, which is told
+// whether the cell is up. One that has a cell waits for nothing. Without it an engine would get all the starts that there are cells
+// for, and where it can't do as many, the time of each call would be over before its cell had come up.
+func (s *Supervisor) turn(ctx context.Context, c *call, has sandbox.Sandbox) (done func(up bool), fail *a2e.Error) {
 	if has != nil {
-		return func() {}, nil
+		return func(bool) {}, nil
 	}
 	wait, cancel := context.WithTimeout(ctx, s.cfg.QueueTimeout)
 	defer cancel()
+	queued := time.Now()
 	done, err := s.gate.starts.Acquire(wait, c.who.Principal)
+	if waited := time.Since(queued); waited > inTurn {
+		c.phase(spanQueue, queued)
+		s.watch.Phase("queue", waited, c.spans.call.Exemplar())
+	}
 	switch {
 	case err == nil:
 		return done, nil

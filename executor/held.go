@@ -40,11 +40,21 @@ func (h *held) take(name string) {
 func (h *held) lose(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.cells) < maxLost {
+	if h.lost() < maxLost {
 		h.cells[name] = hold{lost: time.Now()}
 	} else {
 		delete(h.cells, name)
 	}
+}
+
+// lost is how many cells are of unknown fate. The caller holds mu.
+func (h *held) lost() (n int) {
+	for _, c := range h.cells {
+		if !c.lost.IsZero() {
+			n++
+		}
+	}
+	return n
 }
 
 // poison notes that a cell will not die. It is told to others the first time.

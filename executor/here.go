@@ -15,7 +15,7 @@ import (
 	"github.com/hotcell/hotcell/internal/wall"
 )
 
-// here is the life of a call whose skill a plugin serves: the same as [Supervisor.live], without a cell and without the
+// here is the life of a call whose skill a plugin serves: the same as [Supervisor.inCell], without a cell and without the
 // admission that cells need.
 func (s *Supervisor) here(ctx context.Context, c *call, f found, w a2e.EventWriter) outcome {
 	p, fail := s.outline(c, f.skill)

@@ -27,7 +27,7 @@ import (
 type guest map[string]func(ctx context.Context, who a2e.Caller, ex a2e.Execution) (*a2e.Result, error)
 
 func (g guest) ListSkills(_ context.Context, who a2e.Caller) ([]a2e.Definition, error) {
-	five := 5
+	five, long := 5, 60
 	var defs []a2e.Definition
 	for name := range g {
 		def := a2e.Definition{Name: name, Description: "of this process", TimeoutSeconds: &five, Tags: []string{"here"}, InputSchema: json.RawMessage(
@@ -37,6 +37,8 @@ func (g guest) ListSkills(_ context.Context, who a2e.Caller) ([]a2e.Definition, 
 			continue
 		case name == "stuck":
 			def.Status = a2e.StatusBlocked
+		case name == "talks" || name == "long": // which takes a busy machine a while
+			def.TimeoutSeconds = &long
 		case name == "strict-out":
 			def.OutputSchema = json.RawMessage(`{"type":"object","required":["m"]}`)
 		}

@@ -598,3 +598,28 @@ func TestARefusedCallIsNotInFlight(t *testing.T) {
 		t.Errorf("%d are in flight", b.watch.flight)
 	}
 }
+
+// Who hangs up while another one's call is at its end disturbs nobody.
+func TestHangingUpOnAnothersCall(t *testing.T) {
+	for range 20 {
+		l, began, free := heldBack()
+		b := setUp(t, l, nil)
+		var asking sync.WaitGroup
+		asking.Go(func() {
+			if answer, _ := b.ask(context.Background(), sent("free", "r1")); verdict(answer) != "ok" {
+				t.Errorf("the call: %s", verdict(answer))
+			}
+		})
+		<-began
+		ctx, hangUp := context.WithCancel(t.Context())
+		asking.Go(func() {
+			answer, _ := b.ask(ctx, sent("free", "r1"))
+			if got := verdict(answer); got != "ok" && got != "runtime_error/cancelled" || answer.ReqID != "r1" || answer.Name != "free" {
+				t.Errorf("who hung up: %s: %+v", got, answer)
+			}
+		})
+		time.AfterFunc(2*time.Millisecond, hangUp)
+		time.AfterFunc(2*time.Millisecond, func() { close(free) })
+		asking.Wait()
+	}
+}

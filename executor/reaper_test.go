@@ -410,11 +410,14 @@ func TestALostCreation(t *testing.T) {
 func TestLostCreationsAreBounded(t *testing.T) {
 	h := newHeld(func([]string) error { return nil })
 	for i := range 2 * maxLost {
+		h.take(fmt.Sprint("used", i)) // which is none of it, however many there are
+	}
+	for i := range 2 * maxLost {
 		name := fmt.Sprint(i)
 		h.take(name)
 		h.lose(name)
 	}
-	if len(h.cells) > maxLost {
-		t.Errorf("%d are remembered", len(h.cells))
+	if h.lost() != maxLost || len(h.cells) != 3*maxLost {
+		t.Errorf("%d of %d are remembered as lost, want %d of %d", h.lost(), len(h.cells), maxLost, 3*maxLost)
 	}
 }

@@ -200,11 +200,16 @@ func (c *call) await(ctx context.Context) *a2e.CallResponse {
 		case <-withheld:
 			withheld, patience = nil, time.After(answerLimit)
 		case <-patience:
-			return refusal(c, unheard())
+			return c.refuse(unheard())
 		case <-ctx.Done():
-			return refusal(c, cancelledBy(canceller(ctx)))
+			return c.refuse(cancelledBy(canceller(ctx)))
 		}
 	}
+}
+
+// refuse answers whoever does not wait for the call any longer. The request itself is its server's own.
+func (c *call) refuse(fail *a2e.Error) *a2e.CallResponse {
+	return answerTo(c.id, c.key.reqID, c.now().Skill, 0, fail)
 }
 
 // decode reads JSON and keeps its numbers as they are written.

@@ -86,7 +86,7 @@ func (s *Supervisor) enter(c *call, t *taking) (earlier awaiter, refused *a2e.Er
 // spare takes back that a call has a cell, which heard its request and is not heard: nobody pays for it.
 func (c *call) spare() {
 	c.to(control.Stopping)
-	c.update(func(v *control.Call) { v.Cell, v.Started, v.Deadline = "", time.Time{}, time.Time{} })
+	c.update(func(v *control.Call) { v.Cell, v.Unenforced, v.Started, v.Deadline = "", nil, time.Time{}, time.Time{} })
 }
 
 // unjournalled refuses a call that would have no record.

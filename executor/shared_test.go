@@ -115,7 +115,7 @@ func TestACellOfACallBeyondTheQuotaIsNotHeard(t *testing.T) {
 		t.Errorf("%s: %+v, %d events", verdict(answer), answer.Error, heard)
 	}
 	view, _, err := super.Show(t.Context(), answer.ID)
-	if err != nil || view.State != control.Failed || view.Reason != a2e.ReasonQuota || view.Cell != "" || !view.Started.IsZero() {
+	if err != nil || view.State != control.Failed || view.Reason != a2e.ReasonQuota || view.Cell != "" || len(view.Unenforced) > 0 || !view.Started.IsZero() {
 		t.Errorf("%+v, %v", view, err)
 	}
 	for n := range 5 { // what was refused counts nowhere

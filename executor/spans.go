@@ -15,7 +15,7 @@ import (
 const (
 	spanCall     = "call"
 	spanPlan     = "plan"    // resolve the skill, check the arguments, narrow the policy, grant
-	spanQueue    = "queue"   // wait for a share of the host
+	spanQueue    = "queue"   // wait for a share of the host, and once more for a turn to make a cell
 	spanPrepare  = "prepare" // have the image, wait for the journal
 	spanLease    = "lease"   // take a cell that waits
 	spanStart    = "start"   // make one

@@ -13,7 +13,7 @@ const (
 	fewStarts  = 64              // always
 	mostStarts = 2048            // never more
 	calmStart  = 5 * time.Second // a start that takes no longer says that the engine keeps up
-	moreStarts = 0.25            // for each such start while half of them are out, or more
+	moreStarts = 0.25            // for each such start that came to something while half of them are out, or more
 	lessStarts = 0.7             // times as many after one that took longer, once in a calmStart
 )
 
@@ -35,8 +35,9 @@ type starter struct {
 	turn      chan struct{} // closed when it comes
 }
 
-// Acquire waits for its turn to start a cell, first come first served, and returns what ends the turn. It fails with ctx's error.
-func (s *Starts) Acquire(ctx context.Context, principal string) (done func(), err error) {
+// Acquire waits for its turn to start a cell, first come first served, and returns what ends the turn, which is told whether the
+// cell is up. It fails with ctx's error.
+func (s *Starts) Acquire(ctx context.Context, principal string) (done func(up bool), err error) {
 	one := &starter{principal, make(chan struct{})}
 	s.mu.Lock()
 	place := s.waiting.PushBack(one)
@@ -59,13 +60,18 @@ func (s *Starts) Acquire(ctx context.Context, principal string) (done func(), er
 	return nil, ctx.Err()
 }
 
-// turn returns what ends a turn that begins now. Only its first call does anything.
-func (s *Starts) turn(principal string) func() {
-	began := time.Now()
-	return sync.OnceFunc(func() {
+// turn returns what ends a turn that begins now. Only its first call does anything. A start that fails at once says nothing of
+// how many an engine can do.
+func (s *Starts) turn(principal string) func(up bool) {
+	began, over := time.Now(), false
+	return func(up bool) {
 		now := time.Now()
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if over {
+			return
+		}
+		over = true
 		full := s.out >= s.room()/2
 		s.count(principal, -1)
 		switch {
@@ -73,11 +79,11 @@ func (s *Starts) turn(principal string) func() {
 			if now.Sub(s.cut) >= calmStart {
 				s.cut, s.window = now, max(fewStarts, s.window*lessStarts)
 			}
-		case full:
+		case up && full:
 			s.window = min(mostStarts, max(fewStarts, s.window)+moreStarts)
 		}
 		s.admit()
-	})
+	}
 }
 
 func (s *Starts) room() int { return max(fewStarts, int(s.window)) }

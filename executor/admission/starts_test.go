@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// An engine that keeps up gets more starts, one that does not as few as at first; nobody is left out.
+// An engine that keeps up gets more starts, one that does not as few as at first, and one that fails at once no more than it had;
+// nobody is left out.
 func TestStartsFollowTheEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Starts
 		var group sync.WaitGroup
-		start := func(n int, takes time.Duration) {
+		start := func(n int, takes time.Duration, up bool) {
 			for range n {
 				group.Go(func() {
 					done, err := s.Acquire(t.Context(), "")
@@ -22,12 +23,14 @@ func TestStartsFollowTheEngine(t *testing.T) {
 						return
 					}
 					time.Sleep(takes)
-					done()
-					done()
+					done(up)
+					done(up)
 				})
 			}
 		}
-		start(10*fewStarts, time.Second)
+		start(10*fewStarts, time.Second, false)
+		group.Wait()
+		start(10*fewStarts, time.Second, true)
 		synctest.Wait()
 		if out, room, waiting := s.Use(); out != fewStarts || room != fewStarts || waiting != 9*fewStarts {
 			t.Errorf("%d of %d start, %d wait, want %d of %d and all others", out, room, waiting, fewStarts, fewStarts)
@@ -37,7 +40,7 @@ func TestStartsFollowTheEngine(t *testing.T) {
 		if quick <= fewStarts {
 			t.Errorf("%d may start after quick ones, want more than %d", quick, fewStarts)
 		}
-		start(100*fewStarts, 10*calmStart)
+		start(100*fewStarts, 10*calmStart, true)
 		group.Wait()
 		if out, room, waiting := s.Use(); out != 0 || room != fewStarts || waiting != 0 {
 			t.Errorf("%d start of %d and %d wait after slow ones, want 0 of %d", out, room, waiting, fewStarts)
@@ -49,7 +52,7 @@ func TestStartsFollowTheEngine(t *testing.T) {
 func TestStartsThatAreGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Starts
-		var turns []func()
+		var turns []func(bool)
 		for range fewStarts {
 			done, err := s.Acquire(t.Context(), "")
 			if err != nil {
@@ -62,7 +65,7 @@ func TestStartsThatAreGivenUp(t *testing.T) {
 		if _, err := s.Acquire(ctx, ""); err != context.DeadlineExceeded {
 			t.Errorf("error %v, want that of the context", err)
 		}
-		got := make(chan func(), 1)
+		got := make(chan func(bool), 1)
 		go func() {
 			done, err := s.Acquire(t.Context(), "")
 			if err != nil {
@@ -71,10 +74,10 @@ func TestStartsThatAreGivenUp(t *testing.T) {
 			got <- done
 		}()
 		synctest.Wait()
-		turns[0]()
-		(<-got)()
+		turns[0](true)
+		(<-got)(true)
 		for _, done := range turns {
-			done()
+			done(true)
 		}
 		if out, _, waiting := s.Use(); out != 0 || waiting != 0 {
 			t.Errorf("%d start, %d wait", out, waiting)
@@ -91,7 +94,7 @@ func TestStartsOfOnePrincipalLeaveRoomForOthers(t *testing.T) {
 		for range 3 * fewStarts {
 			group.Go(func() {
 				if done, err := s.Acquire(ctx, "slow"); err == nil {
-					defer done()
+					defer done(true)
 					<-ctx.Done()
 				}
 			})
@@ -105,7 +108,7 @@ func TestStartsOfOnePrincipalLeaveRoomForOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			done()
+			done(true)
 		}
 		cancel()
 		group.Wait()

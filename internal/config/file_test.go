@@ -83,6 +83,7 @@ func TestFileErrors(t *testing.T) {
 		"canary":          {"readiness: {canary: 100ms}", "readiness.canary: expected a time from 1s to 1d, or 0 for none, not 100ms"},
 		"old cells":       {"pool: {max_age: 2d}", "pool.max_age: expected a time from 1s to 1d, not 2d"},
 		"cells":           {"sandbox: {max_cells: 1001}", "sandbox.max_cells: expected a number from 0 to 1000, not 1001"},
+		"pods":            {"sandbox: {driver: kubernetes, max_cells: 100001}", "sandbox.max_cells: expected a number from 0 to 100000, not 100001"},
 		"pull":            {"policy: {images: {pull: often}}", `policy.images.pull: pull policy "often": expected missing, never or always`},
 		"no pull":         {`policy: {images: {pull: ""}}`, "policy.images.pull: expected missing, never or always"},
 		"no image":        {`images: {defaults: {sh: ""}}`, "images.defaults.sh: expected an image"},

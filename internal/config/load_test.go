@@ -131,7 +131,7 @@ skills:
   dirs: [a, "~/b"]
   bundled: false
   plugins: {extra: ~/extra, more: more/skills}
-sandbox: {driver: kubernetes, runtime: runsc, max_cells: 12, max_memory: 4Gi, accept_unenforced: [seccomp, paths]}
+sandbox: {driver: kubernetes, runtime: runsc, max_cells: 12000, max_memory: 4Gi, accept_unenforced: [seccomp, paths]}
 kubernetes: {kubeconfig: /etc/kube, context: prod, namespace: cells, runner_image: "r.example/runner:1", network_policy: enforced, tenants: {acme: {namespace: acme-cells, principals: [alice, "group:acme-*"]}, beta: {namespace: beta}}}
 pool: {max: 3, idle: 90s, max_age: 1h}
 policy:
@@ -207,7 +207,7 @@ func TestEveryKeyOfAFile(t *testing.T) {
 	want := &Config{
 		Listen: "[::1]:0", Hosts: []string{"cells.example.org"}, Socket: "/tmp/s", DataDir: "/srv/hotcell",
 		Skills:  Skills{Dirs: []string{"a", "/root/b"}, Plugins: map[string]string{"extra": "/root/extra", "more": "more/skills"}},
-		Sandbox: Sandbox{Driver: "kubernetes", Runtime: "runsc", MaxCells: 12, MaxMemory: 4 << 30, AcceptUnenforced: []string{"seccomp", "paths"}},
+		Sandbox: Sandbox{Driver: "kubernetes", Runtime: "runsc", MaxCells: 12000, MaxMemory: 4 << 30, AcceptUnenforced: []string{"seccomp", "paths"}},
 		Kubernetes: Kubernetes{
 			Kubeconfig: "/etc/kube", Context: "prod", Namespace: "cells", RunnerImage: "r.example/runner:1", NetworkPolicy: "enforced",
 			Tenants: map[string]Tenant{"acme": {Namespace: "acme-cells", Principals: []string{"alice", "group:acme-*"}}, "beta": {Namespace: "beta"}},

@@ -14,13 +14,22 @@ import (
 )
 
 const (
-	maxSocketPath = 107  // bytes, of sockaddr_un
-	maxCells      = 1000 // each live cell has a uid of its own from a range of this size
-	maxListed     = 256  // entries of a list
+	maxSocketPath = 107     // bytes, of sockaddr_un
+	maxCells      = 1000    // each live cell has a uid of its own from a range of this size
+	maxPods       = 100_000 // which are users of their own
+	maxListed     = 256     // entries of a list
 )
 
 // Validate checks every value. The error joins one [FieldError] for each that is wrong.
 func (c *Config) Validate() error { return joined(c.faults()) }
+
+// mostCells is how many cells a driver may have at once.
+func (c *Config) mostCells() int {
+	if c.Sandbox.Driver == "kubernetes" {
+		return maxPods
+	}
+	return maxCells
+}
 
 func (c *Config) faults() []*FieldError {
 	var v faults
@@ -32,7 +41,7 @@ func (c *Config) faults() []*FieldError {
 	c.pluginFaults(&v)
 	v.add("sandbox.driver", oneOf(c.Sandbox.Driver, []string{"auto", "docker", "oci", "kubernetes"}))
 	v.add("sandbox.runtime", checkRuntime(c.Sandbox.Runtime))
-	v.add("sandbox.max_cells", between(c.Sandbox.MaxCells, 0, maxCells))
+	v.add("sandbox.max_cells", between(c.Sandbox.MaxCells, 0, c.mostCells()))
 	v.add("sandbox.max_memory", positive(int64(c.Sandbox.MaxMemory)))
 	c.clusterFaults(&v)
 	c.poolFaults(&v)

@@ -189,7 +189,7 @@ func pooled(driver sandbox.Driver, cfg *config.Config, watch warm.Observer, log 
 		return driver, &host
 	}
 	elsewhere := 0
-	if driver.Name() == "kubernetes" {
+	if driver.Name() == DriverKubernetes {
 		elsewhere = podsAtOnce
 	}
 	return warm.New(driver, warm.Options{

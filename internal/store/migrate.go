@@ -14,7 +14,7 @@ import (
 var migrations embed.FS
 
 // latest is the version of the newest migration, which each leaves in user_version of SQLite.
-const latest = 10
+const latest = 9
 
 // migrate brings the file to the latest version. A file that has it costs one look.
 func migrate(ctx context.Context, db *sql.DB) error {

@@ -80,14 +80,18 @@ func (r *Reader) settle() {
 // fill reads once. It makes room first, up to one byte more than limit.
 func (r *Reader) fill(limit int) {
 	full := r.w == len(r.buf)
-	if full && r.r > 0 && len(r.buf) > firstBuffer {
+	small := len(r.buf) <= firstBuffer
+	switch {
+	case r.r == r.w:
+		r.r, r.w = 0, 0
+	case full && !small:
 		r.w = copy(r.buf, r.buf[r.r:r.w])
 		r.r = 0
 	}
 	switch {
 	case r.buf == nil:
 		r.buf = make([]byte, firstBuffer)
-	case full && r.w == len(r.buf):
+	case full && (small || r.w == len(r.buf)):
 		grown := make([]byte, max(startBuffer, min(2*len(r.buf), limit+1)))
 		r.w = copy(grown, r.buf[r.r:r.w])
 		r.buf, r.r = grown, 0

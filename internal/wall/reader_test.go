@@ -135,6 +135,21 @@ func TestReaderBoundsItsMemory(t *testing.T) {
 	}
 }
 
+// A cell that says little at a time keeps a small buffer, however much it says in the end; one that fills it gets a larger one.
+func TestReaderStaysSmall(t *testing.T) {
+	line := strings.Repeat("x", 59) + "\n"
+	for _, at := range []struct{ once, want int }{{1, firstBuffer}, {1000, startBuffer}} {
+		c := chunks{text: []byte(strings.Repeat(line, 2000))}
+		for range 2000 / at.once {
+			c.sizes = append(c.sizes, at.once*len(line))
+		}
+		lines, r, err := read(&c, MaxLine, MaxLong)
+		if len(lines) != 2000 || err != io.EOF || len(r.buf) != at.want {
+			t.Errorf("%d lines at once: %d lines, %v, a buffer of %d, want %d", at.once, len(lines), err, len(r.buf), at.want)
+		}
+	}
+}
+
 func TestReaderGivesALargeBufferBack(t *testing.T) {
 	long := `{"type":"skill/result","data":"` + strings.Repeat("x", 5<<20) + `"}`
 	r := NewReader(strings.NewReader(long+"\nb\nc\n"), MaxLine, MaxLong)

@@ -4,4 +4,4 @@
 -- microseconds since the Unix epoch by the database's clock. 0 for a call that does not count, as none does in a file.
 ALTER TABLE calls ADD COLUMN counted INTEGER NOT NULL DEFAULT 0;
 
-PRAGMA user_version = 10;
+PRAGMA user_version = 9;
