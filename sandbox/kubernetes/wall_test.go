@@ -102,8 +102,8 @@ func (r *real) overSPDY(t *testing.T) {
 	if exit, err := killed.Wait(bounded(t)); err != nil || exit.Code != exitKill {
 		t.Errorf("wait after a kill: %+v, %v", exit, err)
 	}
-	if proxy.refused.Load() != 2 || proxy.spdy.Load() != 2 {
-		t.Errorf("%d connections were asked for over WebSocket and %d over SPDY, expected 2 of each", proxy.refused.Load(), proxy.spdy.Load())
+	if proxy.refused.Load() < 2 || proxy.spdy.Load() != 2 { // attempts before a pod runs are made over WebSocket alone
+		t.Errorf("%d connections were asked for over WebSocket and %d over SPDY, expected at least 2 and 2", proxy.refused.Load(), proxy.spdy.Load())
 	}
 }
 
