@@ -32,6 +32,7 @@ type cell struct {
 	hello seal.Hello
 	lacks string // the words of the controls that it is without, with commas
 	load  fs.FS  // has the runner, where the pod has the loader in its place
+	quiet bool   // nobody speaks with it before Start
 
 	stdout, stderr *outflow.Buffer
 

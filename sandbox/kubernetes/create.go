@@ -26,10 +26,15 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
-	return in.create(ctx, spec)
+	c, err := in.create(ctx, spec, true)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
-func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+// create is Create for one namespace. early: the cell is reached, and told what it will run, as soon as that can be; otherwise by Start.
+func (d *Driver) create(ctx context.Context, spec *sandbox.Spec, early bool) (*cell, error) {
 	f, err := d.learn(ctx, 0)
 	if err != nil {
 		return nil, sandbox.Unmade(err)
@@ -60,6 +65,7 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	s.made(pod)
 	p.hello.Key = seal.NewKey()
 	c := newCell(d, pod, s, p)
+	c.quiet = !early
 	if err := d.awaitGate(ctx, spec, c); err != nil {
 		err = fmt.Errorf("create cell %s: %w", spec.Name, err)
 		c.quit()
@@ -67,7 +73,7 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		d.pods.leave(spec.Name, s)
 		c.work.Wait()
 		if c.refusedLoader() && gone { // its name is free again
-			return d.create(ctx, spec)
+			return d.create(ctx, spec, early)
 		}
 		if gone {
 			err = sandbox.Unmade(err)
@@ -181,7 +187,7 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, c *cell) (er
 		}
 		at, err := progress(pod)
 		switch {
-		case at == running && (c.load == nil || reached):
+		case at == running && (c.load == nil || reached || c.quiet):
 			return d.sameImage(spec.Image, pod)
 		case at == running && loads == nil:
 			placed.Stop()

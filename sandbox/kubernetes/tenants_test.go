@@ -37,7 +37,7 @@ func newTenants(t *testing.T) *tenants {
 		name := "hotcell-test-" + tenant + "-" + strings.ToLower(rand.Text()[:8])
 		ts.spaces[tenant] = name
 		testutil.Kubectl(t, "", "create", "namespace", name)
-		testutil.Kubectl(t, "", "label", "namespace", name, labelSecurity+"="+restricted)
+		testutil.Kubectl(t, "", "label", "namespace", name, labelEnforce+"="+levelRestricted)
 		t.Cleanup(func() { testutil.Kubectl(t, "", "delete", "namespace", name, "--wait=false", "--ignore-not-found") })
 	}
 	for _, name := range ts.spaces {
@@ -287,9 +287,9 @@ func (ts *tenants) unfit(t *testing.T) {
 			t.Errorf("acme, meanwhile: %q", out)
 		}
 	}
-	testutil.Kubectl(t, "", "label", "namespace", beta, labelSecurity+"=baseline", "--overwrite")
+	testutil.Kubectl(t, "", "label", "namespace", beta, labelEnforce+"=baseline", "--overwrite")
 	unfit(`its label pod-security.kubernetes.io/enforce is "baseline", expected restricted`)
-	testutil.Kubectl(t, "", "label", "namespace", beta, labelSecurity+"=restricted", "--overwrite")
+	testutil.Kubectl(t, "", "label", "namespace", beta, labelEnforce+"=restricted", "--overwrite")
 	testutil.Kubectl(t, "", "-n", beta, "delete", "quota", "bounds")
 	unfit("no ResourceQuota bounds memory and cpu there")
 	testutil.Kubectl(t, "", "-n", beta, "create", "quota", "pods", "--hard=pods=3,limits.cpu=2")

@@ -70,12 +70,12 @@ func (d *Driver) createAll(ctx context.Context, cells []*cell, spec func() (*san
 				errs[i] = err
 				return
 			}
-			box, err := d.Create(ctx, s)
+			box, err := d.create(ctx, s, false)
 			if err != nil {
 				errs[i] = errors.New(strings.TrimPrefix(err.Error(), "create cell "+s.Name+": ")) // nobody knows that name
 				return
 			}
-			cells[i] = box.(*cell)
+			cells[i] = box
 		})
 	}
 	work.Wait()
