@@ -93,7 +93,7 @@ func (r *real) serverAway(t *testing.T) {
 	o := r.options()
 	o.tune = door.between(t)
 	d := r.driverOf(t, o)
-	cell, err := d.Create(bounded(t), r.spec("cat"))
+	cell, err := d.create(bounded(t), r.spec("cat"), true) // its connection is made when it starts
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +107,7 @@ func (r *real) serverAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	door.set(true)
+	defer door.set(false)
 	door.cut(before)
 	if err := d.Ping(bounded(t)); err == nil {
 		t.Error("the cluster answers: nothing is tested")

@@ -32,7 +32,7 @@ type cell struct {
 	hello seal.Hello
 	lacks string // the words of the controls that it is without, with commas
 	load  fs.FS  // has the runner, where the pod has the loader in its place
-	quiet bool   // nobody speaks with it before Start
+	later bool   // what it runs is said after Create
 
 	stdout, stderr *outflow.Buffer
 

@@ -26,15 +26,15 @@ func (d *Driver) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
-	c, err := in.create(ctx, spec, true)
+	c, err := in.create(ctx, spec, false)
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// create is Create for one namespace. early: the cell is reached, and told what it will run, as soon as that can be; otherwise by Start.
-func (d *Driver) create(ctx context.Context, spec *sandbox.Spec, early bool) (*cell, error) {
+// create makes a cell. One that is told only later what it runs has an init container, and hears nothing before Start.
+func (d *Driver) create(ctx context.Context, spec *sandbox.Spec, later bool) (*cell, error) {
 	f, err := d.learn(ctx, 0)
 	if err != nil {
 		return nil, sandbox.Unmade(err)
@@ -44,7 +44,7 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec, early bool) (*c
 	}
 	p, err := convert(spec, settings{
 		image: d.image, empty: d.empty, never: d.never, arch: f.caps.Arch, uid: newUID(), disk: d.disk, enforced: d.enforced, accept: d.accept,
-		unloaded: d.loaderRefused(),
+		unloaded: later || d.loaderRefused(),
 	})
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec, early bool) (*c
 	s.made(pod)
 	p.hello.Key = seal.NewKey()
 	c := newCell(d, pod, s, p)
-	c.quiet = !early
+	c.later = later
 	if err := d.awaitGate(ctx, spec, c); err != nil {
 		err = fmt.Errorf("create cell %s: %w", spec.Name, err)
 		c.quit()
@@ -73,7 +73,7 @@ func (d *Driver) create(ctx context.Context, spec *sandbox.Spec, early bool) (*c
 		d.pods.leave(spec.Name, s)
 		c.work.Wait()
 		if c.refusedLoader() && gone { // its name is free again
-			return d.create(ctx, spec, early)
+			return d.create(ctx, spec, later)
 		}
 		if gone {
 			err = sandbox.Unmade(err)
@@ -187,7 +187,7 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, c *cell) (er
 		}
 		at, err := progress(pod)
 		switch {
-		case at == running && (c.load == nil || reached || c.quiet):
+		case at == running && (c.load == nil || reached):
 			return d.sameImage(spec.Image, pod)
 		case at == running && loads == nil:
 			placed.Stop()
@@ -198,7 +198,9 @@ func (d *Driver) awaitGate(ctx context.Context, spec *sandbox.Spec, c *cell) (er
 			placed.Stop()
 		}
 		why = err
-		a.look(pod)
+		if !c.later {
+			a.look(pod)
+		}
 		select {
 		case <-s.changed:
 		case <-look.C:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,9 +30,10 @@ const filesDir = "t"
 // mostFiles is how many files a tree that is not packed may have.
 const mostFiles = 200
 
-// direct reports whether the pod needs no init container.
+// direct reports whether the pod needs no init container. One in the runner's own image has one: what runs there may be the runner's
+// program itself, which looks around for doctor and the canary, and the loader is not that; and that image is looked at.
 func (c *conversion) direct() bool {
-	if c.unloaded || gate.Loader(c.arch) == nil || c.spec.Runtime != "" {
+	if c.unloaded || slices.Contains(c.empty, c.spec.Image.ID) || gate.Loader(c.arch) == nil || c.spec.Runtime != "" {
 		return false
 	}
 	var load fs.FS

@@ -136,6 +136,7 @@ func TestConvertDirect(t *testing.T) {
 		"refused by nodes":     func(s *settings) { s.unloaded = true },
 		"another architecture": func(s *settings) { s.arch = "arm64" },
 		"a runtime class":      func(*settings) { spec.Runtime = "gvisor" },
+		"the runner's image":   func(s *settings) { s.empty = []string{spec.Image.ID} }, // where the runner's program itself may be run
 	} {
 		s := accepting()
 		change(&s)

@@ -38,7 +38,7 @@ func (c *cell) approach(ctx context.Context) *approach {
 
 // look begins, once there may be somebody to reach.
 func (a *approach) look(pod *corev1.Pod) {
-	if reachable(pod) && !a.c.quiet {
+	if reachable(pod) {
 		a.begun.Do(func() { a.work.Go(a.run) })
 	}
 }

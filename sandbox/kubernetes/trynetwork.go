@@ -46,14 +46,22 @@ func (d *Driver) TryNetwork(ctx context.Context, spec func() (*sandbox.Spec, err
 	if err := d.listen(ctx, listener, word); err != nil {
 		return try, err
 	}
-	try.Node, try.Targets = dialler.where().node, d.targets(ctx, listener.where(), dialler.where())
+	from, to := dialler.where(), listener.where()
+	if !from.known() || !to.known() { // what is not tried would look closed
+		return try, fmt.Errorf("the cluster does not say which addresses the cells and their nodes have: %w", sandbox.ErrUnavailable)
+	}
+	try.Node, try.Targets = from.node, d.targets(ctx, to, from)
 	found, err := d.dial(ctx, dialler, word, try.Targets)
 	if err != nil {
 		return try, err
 	}
 	for i := range try.Targets {
 		t := &try.Targets[i]
-		t.Reached = found[t.At]
+		tried, said := found[t.At]
+		if !said {
+			return try, fmt.Errorf("the cell that was to dial does not say whether it reached %s: %w", t.Name, sandbox.ErrUnavailable)
+		}
+		t.Reached = tried
 		_, t.At, _ = strings.Cut(t.At, "/")
 	}
 	return try, nil
@@ -70,12 +78,14 @@ func (d *Driver) createAll(ctx context.Context, cells []*cell, spec func() (*san
 				errs[i] = err
 				return
 			}
-			box, err := d.create(ctx, s, false)
+			in, err := d.of(s.Tenant)
 			if err != nil {
-				errs[i] = errors.New(strings.TrimPrefix(err.Error(), "create cell "+s.Name+": ")) // nobody knows that name
+				errs[i] = err
 				return
 			}
-			cells[i] = box
+			if cells[i], err = in.create(ctx, s, true); err != nil {
+				errs[i] = errors.New(strings.TrimPrefix(err.Error(), "create cell "+s.Name+": ")) // nobody knows that name
+			}
 		})
 	}
 	work.Wait()
@@ -102,7 +112,7 @@ func (d *Driver) removeAll(ctx context.Context, cells []*cell) error {
 	return errors.Join(errs...)
 }
 
-// run starts the runner's program in a cell. What the cell's own spec says to run never runs.
+// run starts the runner's program in a cell that has heard of nothing yet. What the cell's own spec says to run never runs.
 func (c *cell) run(ctx context.Context, args ...string) error {
 	c.hello.Runner, c.hello.Args = false, append([]string{gate.ImageProgram}, args...)
 	return c.Start(ctx)
@@ -149,6 +159,16 @@ func (d *Driver) dial(ctx context.Context, c *cell, word string, targets []sandb
 
 // spot is where a pod is.
 type spot struct{ node, host, address string }
+
+// known reports whether the cluster has said where.
+func (s spot) known() bool {
+	for _, text := range []string{s.host, s.address} {
+		if _, err := netip.ParseAddr(text); err != nil {
+			return false
+		}
+	}
+	return s.node != ""
+}
 
 func (c *cell) where() spot {
 	pod, _ := c.seen.look()
