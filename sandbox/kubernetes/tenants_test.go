@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -75,22 +74,7 @@ func (ts *tenants) spec(tenant, program string, args ...string) *sandbox.Spec {
 // start starts the program "sleep" and waits until it runs.
 func (ts *tenants) start(t *testing.T, d *Driver, spec *sandbox.Spec) sandbox.Sandbox {
 	t.Helper()
-	cell, err := d.Create(bounded(t), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cell.Destroy(bounded(t)); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := cell.Start(bounded(t)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(cell.Stdio().Stdout, make([]byte, len("ready\n"))); err != nil {
-		t.Fatal(err)
-	}
-	return cell
+	return awake(t, started(t, d, spec))
 }
 
 // names are those of a kind of things in a namespace.
