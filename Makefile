@@ -31,10 +31,10 @@ LOAD       ?= 5m
 SCRAPES    ?= 10m
 SEED       ?= 1
 
-# How many calls make test-kube makes of skills that answer and exit at once, and which hostile tests it leaves out: they run the product
-# as people do, whose cells are docker's.
+# A folder with the programs up and load for a Kubernetes cluster (scripts/with-cluster), and how many calls make test-kube makes of skills
+# that answer and exit at once.
+KUBE       ?=
 CALLS      ?= 100
-KUBE_SAME  := TestNoTextSteersATerminal|TestNoArtifactLeavesItsFolder|TestEightFloods
 
 # The race detector needs a C compiler.
 RACE       ?= $(if $(shell command -v gcc),-race)
@@ -59,16 +59,8 @@ test: build image ## run every test, those on the real engine included (PKGS=./.
 	$(if $(RACE),,@echo 'make: no C compiler, so the race detector is off' >&2)
 	HOTCELL_REQUIRE=$(REQUIRE) go run ./integration/tally $(RACE) -p 2 -timeout 20m $(PKGS)
 
-test-kube: build image postgres ## run the driver kubernetes, what deploy/kubernetes installs, the hostile rows and faults, on a real cluster (KUBE=folder with the programs up and load, or set KUBECONFIG, HOTCELL_KUBE_LOAD and, for faults of the cluster itself, HOTCELL_KUBE_FAULT; CALLS)
-	@set -e; if [ -n "$(KUBE)" ]; then \
-		KUBECONFIG=$$($(KUBE)/up); HOTCELL_KUBE_LOAD=$(KUBE)/load; PATH=$$(dirname $$KUBECONFIG)/bin:$$PATH; \
-		HOTCELL_KUBE_FAULT=$(CURDIR)/scripts/kube-fault; \
-		export KUBECONFIG HOTCELL_KUBE_LOAD HOTCELL_KUBE_FAULT PATH; fi; \
-	HOTCELL_REQUIRE=kubernetes,docker,image-python,postgres,go HOTCELL_KUBE_CALLS=$(CALLS) \
-		go test -count=1 -p 1 -timeout 40m ./sandbox/kubernetes ./internal/gate ./internal/seal ./integration/kubernetes; \
-	HOTCELL_DRIVER=kubernetes HOTCELL_REQUIRE=kubernetes,docker,image-python,go,linux \
-		go test -count=1 -timeout 40m -skip '$(KUBE_SAME)' ./integration/hostile; \
-	HOTCELL_REQUIRE=kubernetes,$${HOTCELL_KUBE_FAULT:+kube-fault,}go go test -count=1 -timeout 20m ./integration/kubernetes/faults
+test-kube: build image postgres ## test the driver kubernetes on a real cluster (KUBE=folder, or KUBECONFIG; CALLS)
+	@KUBE=$(KUBE) CALLS=$(CALLS) scripts/with-cluster scripts/test-kube
 
 test-cgroup2: image ## run the tests of containment on cgroup v2, in a virtual machine (a few minutes)
 	@scripts/test-cgroup2
@@ -84,10 +76,9 @@ lint: ## check format, go vet and staticcheck
 bench: build image ## compare with the raw engine, docker run, runc and pipes (BENCH_JSON, BENCH_SVG, BENCH_DOC=file, BENCH=flags)
 	BENCH_JSON=$(BENCH_JSON) BENCH_SVG=$(BENCH_SVG) BENCH_DOC=$(BENCH_DOC) go run ./integration/bench -runner $(EMBED)/hotcell-runner-$$(go env GOARCH) $(BENCH)
 
-bench-kube: build image ## compare cells in a cluster with raw pods (KUBE=folder with the programs up and load, or set KUBECONFIG and HOTCELL_KUBE_LOAD; BENCH_JSON, BENCH_DOC=file, BENCH=flags)
-	@set -e; if [ -n "$(KUBE)" ]; then \
-		KUBECONFIG=$$($(KUBE)/up); HOTCELL_KUBE_LOAD=$(KUBE)/load; export KUBECONFIG HOTCELL_KUBE_LOAD; fi; \
-	BENCH_JSON=$(BENCH_JSON) BENCH_DOC=$(BENCH_DOC) go run ./integration/bench -kube -n 20 -runner $(EMBED)/hotcell-runner-$$(go env GOARCH) $(BENCH)
+bench-kube: build image ## compare cells in a cluster with raw pods (KUBE, BENCH_JSON, BENCH_DOC, BENCH)
+	KUBE=$(KUBE) BENCH_JSON=$(BENCH_JSON) BENCH_DOC=$(BENCH_DOC) scripts/with-cluster \
+		go run ./integration/bench -kube -n 20 -runner $(EMBED)/hotcell-runner-$$(go env GOARCH) $(BENCH)
 
 scale: ## simulate up to 1,000 nodes in virtual time, and write the tables of docs/scale.md (some minutes)
 	HOTCELL_SCALE_DOC=$(CURDIR)/docs/scale.md go test -count=1 -v -timeout 1h -run TestScaleSweep ./integration/scale
@@ -98,7 +89,7 @@ fuzz: ## run each fuzz target for FUZZTIME (2m)
 		go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$${file%/*}" </dev/null || exit 1; \
 	done
 
-soak: build image prometheus postgres ## repeat the long tests and print their figures (ROUNDS, ENDINGS, TIMEOUTS, CRASHED, RESTARTS, FAULTS, LOAD, SCRAPES, SEED)
+soak: build image prometheus postgres ## repeat the long tests and print their figures (ROUNDS, SEED and what else is above)
 	HOTCELL_REQUIRE=$(REQUIRE) HOTCELL_SOAK_SEED=$(SEED) HOTCELL_SOAK_ROUNDS=$(ROUNDS) HOTCELL_SOAK_ENDINGS=$(ENDINGS) \
 	LOAD=$(LOAD) HOTCELL_LOOKS=all HOTCELL_SOAK_SCRAPES=$(SCRAPES) HOTCELL_SOAK_FLOODS=1 HOTCELL_SOAK_TIMEOUTS=$(TIMEOUTS) HOTCELL_SOAK_CALLS=$(CRASHED) HOTCELL_SOAK_RESTARTS=$(RESTARTS) HOTCELL_SOAK_FAULTS=$(FAULTS) \
 		go test -count=1 -p 1 -v -timeout 4h ./integration/... 2>&1 | \

@@ -74,7 +74,7 @@ func (y *yard) barePods(image string, command ...string) starter {
 	return y.pods(func(context.Context, *cluster) (*corev1.Pod, error) { return barePod(image, command...), nil })
 }
 
-// samePods starts pods as hotcell's of a skill are, with all their volumes and their init container, in which the program is the first one.
+// samePods starts pods as hotcell's of a skill are, with all their volumes and the init container where they have one, in which the program is the first one.
 func (y *yard) samePods(skill string) starter {
 	return y.pods(func(ctx context.Context, c *cluster) (*corev1.Pod, error) {
 		s, err := y.site(onCluster, true)

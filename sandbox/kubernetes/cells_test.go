@@ -25,18 +25,7 @@ func (r *real) secrecy(t *testing.T) {
 	needle := "needle-" + rand.Text()
 	spec := r.spec("print", needle)
 	spec.OCI.Process.Env = append(spec.OCI.Process.Env, "TOKEN="+needle)
-	cell, err := d.Create(bounded(t), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := cell.Destroy(bounded(t)); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := cell.Start(bounded(t)); err != nil {
-		t.Fatal(err)
-	}
+	cell := started(t, d, spec)
 	if out, err := io.ReadAll(cell.Stdio().Stdout); err != nil || string(out) != needle+"\n" {
 		t.Fatalf("%q, %v", out, err)
 	}

@@ -105,7 +105,13 @@ func (r *real) quota(t *testing.T) {
 // begin starts the program "sleep" and waits until it runs.
 func (r *real) begin(t *testing.T, d *Driver) sandbox.Sandbox {
 	t.Helper()
-	cell, err := d.Create(bounded(t), r.spec("sleep"))
+	return awake(t, started(t, d, r.spec("sleep")))
+}
+
+// started makes a cell, starts it, and destroys it in the end.
+func started(t *testing.T, d *Driver, spec *sandbox.Spec) sandbox.Sandbox {
+	t.Helper()
+	cell, err := d.Create(bounded(t), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +123,12 @@ func (r *real) begin(t *testing.T, d *Driver) sandbox.Sandbox {
 	if err := cell.Start(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
+	return cell
+}
+
+// awake waits until the program "sleep" runs.
+func awake(t *testing.T, cell sandbox.Sandbox) sandbox.Sandbox {
+	t.Helper()
 	if _, err := io.ReadFull(cell.Stdio().Stdout, make([]byte, len("ready\n"))); err != nil {
 		t.Fatal(err)
 	}
@@ -161,18 +173,7 @@ func (r *real) tooMuchDisk(t *testing.T) {
 	o := r.options()
 	o.disk = 24 << 20 // its runner counts, too
 	d := r.driverOf(t, o)
-	cell, err := d.Create(bounded(t), r.spec("cat"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cell.Destroy(bounded(t)); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := cell.Start(bounded(t)); err != nil {
-		t.Fatal(err)
-	}
+	cell := started(t, d, r.spec("cat"))
 	var said sync.WaitGroup
 	said.Go(func() { // and leaves its stdin open
 		_, _ = io.CopyN(cell.Stdio().Stdin, zeros{}, 32<<20)

@@ -13,11 +13,12 @@ import (
 
 // The levels of pod security.
 const (
-	levelRestricted = "restricted"
+	levelRestricted = "restricted" // of pods that can do no harm
 	levelBaseline   = "baseline"
 	levelPrivileged = "privileged" // any pod is taken
 )
 
+// labelEnforce is the label by which a namespace says which pods it takes.
 const labelEnforce = "pod-security.kubernetes.io/enforce"
 
 // violation is how a cluster refuses a pod that is not restricted enough.

@@ -165,6 +165,7 @@ func (r *real) inspectDenyAll(t *testing.T) {
 	if f := r.inspect(t, r.options()); f.DenyAll != "open" {
 		t.Errorf("%q", f.DenyAll)
 	}
+	fails(t, r.driver(t), r.spec("sleep"), sandbox.ErrUnavailable, "NetworkPolicy "+policyName+" in namespace "+r.namespace+" lets something through")
 }
 
 // emptySpec is a cell whose image is empty, for which the runner's stands in.

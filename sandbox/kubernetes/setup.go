@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -35,8 +36,8 @@ func (d *Driver) prepare(ctx context.Context) error {
 	})
 }
 
-// closeNetwork makes the NetworkPolicy where it is not there. It is never widened by hotcell, and a cell's pod carries no
-// label that an operator's own policies would ask for.
+// closeNetwork makes the NetworkPolicy where it is not there, and looks whether one that is there closes the network. It is never widened
+// by hotcell, and a cell's pod carries no label that an operator's own policies would ask for.
 func (d *Driver) closeNetwork(ctx context.Context) error {
 	path := d.api.in(networking, "networkpolicies")
 	policy := &networkingv1.NetworkPolicy{
@@ -48,13 +49,19 @@ func (d *Driver) closeNetwork(ctx context.Context) error {
 		},
 	}
 	err := d.api.post(ctx, path, policy, nil)
-	if err == nil || apierrors.IsAlreadyExists(err) {
+	if err == nil {
 		return nil
 	}
-	if apierrors.IsForbidden(err) && d.api.get(ctx, path+"/"+policyName, nil, nil) == nil {
-		return nil // made by whoever may
+	var there networkingv1.NetworkPolicy
+	switch readErr := d.api.get(ctx, path+"/"+policyName, nil, &there); {
+	case readErr != nil && apierrors.IsAlreadyExists(err):
+		return d.explain(ctx, "read NetworkPolicy "+policyName, readErr)
+	case readErr != nil:
+		return d.explain(ctx, "make NetworkPolicy "+policyName, err)
+	case !closes(&there):
+		return fmt.Errorf("NetworkPolicy %s in namespace %s lets something through: somebody else has made or changed it: delete it, and the next cell makes it anew: %w", policyName, d.api.namespace, sandbox.ErrUnavailable)
 	}
-	return d.explain(ctx, "make NetworkPolicy "+policyName, err)
+	return nil // made before, or by whoever may
 }
 
 // ownerName is the ConfigMap that owns the pods of a supervisor: who deletes it deletes them all.

@@ -3,16 +3,21 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/hotcell/hotcell/internal/seal"
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 // kubeconfigOf names a cluster's address in a file.
@@ -77,4 +82,26 @@ func TestAnAttemptIsBounded(t *testing.T) {
 		t.Fatal("the attempt lasts")
 	}
 	c.work.Wait()
+}
+
+// A watch to which a server does not even say that it has begun is asked for again.
+func TestAWatchThatDoesNotBeginIsBounded(t *testing.T) {
+	var watches atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}}`)
+			return
+		}
+		watches.Add(1)
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	d, err := New(Options{Kubeconfig: kubeconfigOf(t, server.URL), RunnerImage: "runner", Timeouts: Timeouts{Request: 300 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	d.pods.follow("pod")
+	testutil.Poll(t, 30*time.Second, func() bool { return watches.Load() >= 2 })
 }

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/hotcell/hotcell/internal/gate"
 	"github.com/hotcell/hotcell/sandbox"
 )
 
@@ -53,8 +54,12 @@ func progress(pod *corev1.Pod) (stage, error) {
 	return waiting, nil
 }
 
-// gateError is for a gate that has ended before anybody spoke with it.
+// gateError is for a gate, or a loader, that has ended before its program was to start: one that had been reached and then found nobody
+// there did as it should.
 func gateError(t *corev1.ContainerStateTerminated) error {
+	if t.ExitCode == gate.ExitHangup && t.Reason != reasonOOM {
+		return fmt.Errorf("the connection to it broke off before its program could start: %w", sandbox.ErrUnavailable)
+	}
 	e := &sandbox.StartError{ExitCode: int(t.ExitCode), OOM: t.Reason == reasonOOM, Message: oneLine(cmpWords(t.Message, t.Reason))}
 	if e.Message == "" {
 		e.Message = fmt.Sprintf("its first program ended with exit code %d before it was spoken to", t.ExitCode)

@@ -60,3 +60,27 @@ func TestDisrupted(t *testing.T) {
 		})
 	}
 }
+
+// How a first program has ended says whose doing it was.
+func TestGateError(t *testing.T) {
+	for _, tt := range []struct {
+		is    corev1.ContainerStateTerminated
+		lost  bool // of no skill's doing
+		start sandbox.StartError
+	}{
+		{is: corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}, lost: true},
+		{is: corev1.ContainerStateTerminated{ExitCode: 1, Reason: reasonOOM}, start: sandbox.StartError{ExitCode: 1, OOM: true, Message: reasonOOM}},
+		{is: corev1.ContainerStateTerminated{ExitCode: 137, Reason: reasonOOM}, start: sandbox.StartError{ExitCode: 137, OOM: true, Message: reasonOOM}},
+		{is: corev1.ContainerStateTerminated{ExitCode: 128, Message: "no"}, start: sandbox.StartError{ExitCode: 126, Message: "no"}},
+		{is: corev1.ContainerStateTerminated{ExitCode: 64}, start: sandbox.StartError{ExitCode: 64, Message: "its first program ended with exit code 64 before it was spoken to"}},
+	} {
+		err := gateError(&tt.is)
+		var start *sandbox.StartError
+		switch {
+		case tt.lost != errors.Is(err, sandbox.ErrUnavailable), tt.lost == errors.As(err, &start):
+			t.Errorf("%+v: %v", tt.is, err)
+		case !tt.lost && *start != tt.start:
+			t.Errorf("%+v: %+v, want %+v", tt.is, *start, tt.start)
+		}
+	}
+}

@@ -84,12 +84,6 @@ func (d *Driver) askTenants(ctx context.Context, f *sandbox.ClusterFacts) {
 	}
 }
 
-// The label by which a namespace says which pods it takes, and the word for those that can do no harm.
-const (
-	labelSecurity = "pod-security.kubernetes.io/enforce"
-	restricted    = "restricted"
-)
-
 // vouch makes sure that the namespace is one of a tenant among others.
 func (d *Driver) vouch(ctx context.Context) error {
 	if !d.kept {
@@ -109,8 +103,8 @@ func (d *Driver) vouch(ctx context.Context) error {
 	case namespace.DeletionTimestamp != nil:
 		return unsupported("%s: is being deleted", what)
 	}
-	if got := namespace.Labels[labelSecurity]; got != restricted {
-		return unsupported("%s: its label %s is %q, expected %s: %s", what, labelSecurity, got, restricted, help)
+	if got := namespace.Labels[labelEnforce]; got != levelRestricted {
+		return unsupported("%s: its label %s is %q, expected %s: %s", what, labelEnforce, got, levelRestricted, help)
 	}
 	var quotas corev1.ResourceQuotaList
 	if err := d.api.get(ctx, d.api.in(core, "resourcequotas"), nil, &quotas); err != nil {

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -37,7 +36,7 @@ func newTenants(t *testing.T) *tenants {
 		name := "hotcell-test-" + tenant + "-" + strings.ToLower(rand.Text()[:8])
 		ts.spaces[tenant] = name
 		testutil.Kubectl(t, "", "create", "namespace", name)
-		testutil.Kubectl(t, "", "label", "namespace", name, labelSecurity+"="+restricted)
+		testutil.Kubectl(t, "", "label", "namespace", name, labelEnforce+"="+levelRestricted)
 		t.Cleanup(func() { testutil.Kubectl(t, "", "delete", "namespace", name, "--wait=false", "--ignore-not-found") })
 	}
 	for _, name := range ts.spaces {
@@ -75,22 +74,7 @@ func (ts *tenants) spec(tenant, program string, args ...string) *sandbox.Spec {
 // start starts the program "sleep" and waits until it runs.
 func (ts *tenants) start(t *testing.T, d *Driver, spec *sandbox.Spec) sandbox.Sandbox {
 	t.Helper()
-	cell, err := d.Create(bounded(t), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cell.Destroy(bounded(t)); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := cell.Start(bounded(t)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(cell.Stdio().Stdout, make([]byte, len("ready\n"))); err != nil {
-		t.Fatal(err)
-	}
-	return cell
+	return awake(t, started(t, d, spec))
 }
 
 // names are those of a kind of things in a namespace.
@@ -287,9 +271,9 @@ func (ts *tenants) unfit(t *testing.T) {
 			t.Errorf("acme, meanwhile: %q", out)
 		}
 	}
-	testutil.Kubectl(t, "", "label", "namespace", beta, labelSecurity+"=baseline", "--overwrite")
+	testutil.Kubectl(t, "", "label", "namespace", beta, labelEnforce+"=baseline", "--overwrite")
 	unfit(`its label pod-security.kubernetes.io/enforce is "baseline", expected restricted`)
-	testutil.Kubectl(t, "", "label", "namespace", beta, labelSecurity+"=restricted", "--overwrite")
+	testutil.Kubectl(t, "", "label", "namespace", beta, labelEnforce+"=restricted", "--overwrite")
 	testutil.Kubectl(t, "", "-n", beta, "delete", "quota", "bounds")
 	unfit("no ResourceQuota bounds memory and cpu there")
 	testutil.Kubectl(t, "", "-n", beta, "create", "quota", "pods", "--hard=pods=3,limits.cpu=2")

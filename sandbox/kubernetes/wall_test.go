@@ -68,18 +68,7 @@ func (r *real) overSPDY(t *testing.T) {
 	d := r.driverOf(t, o)
 	want := make([]byte, 300_000)
 	_, _ = rand.Read(want)
-	cell, err := d.Create(bounded(t), r.spec("cat"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := cell.Destroy(bounded(t)); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := cell.Start(bounded(t)); err != nil {
-		t.Fatal(err)
-	}
+	cell := started(t, d, r.spec("cat"))
 	wrote := make(chan error, 1)
 	go func() {
 		_, err := cell.Stdio().Stdin.Write(want)
@@ -102,8 +91,8 @@ func (r *real) overSPDY(t *testing.T) {
 	if exit, err := killed.Wait(bounded(t)); err != nil || exit.Code != exitKill {
 		t.Errorf("wait after a kill: %+v, %v", exit, err)
 	}
-	if proxy.refused.Load() != 2 || proxy.spdy.Load() != 2 {
-		t.Errorf("%d connections were asked for over WebSocket and %d over SPDY, expected 2 of each", proxy.refused.Load(), proxy.spdy.Load())
+	if proxy.refused.Load() < 2 || proxy.spdy.Load() != 2 { // attempts before a pod runs are made over WebSocket alone
+		t.Errorf("%d connections were asked for over WebSocket and %d over SPDY, expected at least 2 and 2", proxy.refused.Load(), proxy.spdy.Load())
 	}
 }
 
@@ -112,18 +101,7 @@ func (r *real) tooMuch(t *testing.T) {
 	o := r.options()
 	o.Traffic = 1 << 20
 	d := r.driverOf(t, o)
-	cell, err := d.Create(bounded(t), r.spec("flood", "1000000000"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := cell.Destroy(bounded(t)); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := cell.Start(bounded(t)); err != nil {
-		t.Fatal(err)
-	}
+	cell := started(t, d, r.spec("flood", "1000000000"))
 	type end struct {
 		n   int64
 		err error

@@ -113,6 +113,9 @@ func (f *follower) session(ctx context.Context) error {
 	for _, s := range before { // those that were there and are not any more
 		s.vanish()
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	late := time.AfterFunc(f.d.limits.Request, cancel) // a server answers a watch at once, whatever it has to tell
 	stream, err := f.d.api.stream(ctx, f.d.api.in(core, "pods"), url.Values{
 		"labelSelector": {f.selector()}, "watch": {"1"}, "resourceVersion": {list.ResourceVersion}, "allowWatchBookmarks": {"true"},
 	})
@@ -120,6 +123,7 @@ func (f *follower) session(ctx context.Context) error {
 		return err
 	}
 	defer stream.Close()
+	late.Stop()
 	return f.read(stream)
 }
 
