@@ -159,10 +159,13 @@ func (f *follower) saw(pod *corev1.Pod, gone bool) {
 	}
 }
 
-// made says which pod it is that is looked at.
+// made says which pod it is that is looked at. What was heard before of another one of its name, which may have just gone, is forgotten.
 func (s *sight) made(pod *corev1.Pod) {
 	s.mu.Lock()
 	s.uid = string(pod.UID)
+	if s.pod != nil && s.pod.UID != pod.UID {
+		s.pod, s.gone = nil, false
+	}
 	s.mu.Unlock()
 	s.see(pod, false)
 }
