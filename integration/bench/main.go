@@ -72,8 +72,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	err = errors.Join(err, b.yard.close())
 	b.report.finish()
 	b.report.print(stdout)
+	if len(b.report.Rows) == 0 { // tables without figures replace none
+		return errors.Join(err, errNothing, b.report.failure())
+	}
 	return errors.Join(err, b.report.write(opts), b.report.failure())
 }
+
+var errNothing = errors.New("nothing was measured, and no file was written: the lines above say what is absent, and -only what is wanted")
 
 // profiled writes a profile of the processor's time until it is stopped; with no file it does nothing.
 func profiled(file string) (stop func(), err error) {
