@@ -37,13 +37,18 @@ func (c *cell) Wait(ctx context.Context) (sandbox.Exit, error) {
 // cell whose gate has not told of the end do not end before it is known why.
 func (c *cell) await(ctx context.Context) {
 	defer c.finish(errCut)
-	var late <-chan time.Time
-	cut := c.cut
+	var late, look <-chan time.Time
+	cut, waited := c.cut, false
 	for {
-		if c.over() || c.lookAround(ctx) || c.nodeSilent(ctx) {
+		if c.over() || c.lookAround(ctx) || c.nodeSilent(ctx, waited) {
 			return
 		}
+		if look, waited = nil, false; c.unreported() {
+			look = time.After(lookAtNode)
+		}
 		select {
+		case <-look:
+			waited = true
 		case e := <-c.ended:
 			c.settle(c.exitOf(ctx, e), nil)
 			return
@@ -144,9 +149,10 @@ func (c *cell) exitByStatus(ctx context.Context, t *corev1.ContainerStateTermina
 }
 
 // nodeSilent settles the cell if its node does not answer any more: a cluster marks the pods of such a node as not ready.
-func (c *cell) nodeSilent(ctx context.Context) bool {
+// Of a pod of which the cluster has not heard yet that it runs nothing changes then: that is looked at after a while.
+func (c *cell) nodeSilent(ctx context.Context, waited bool) bool {
 	pod, _ := c.seen.look()
-	if pod == nil || !suspect(pod) {
+	if pod == nil || !suspect(pod) && !(waited && unreported(pod)) {
 		return false
 	}
 	err := c.d.nodeGone(ctx, pod)
@@ -155,6 +161,16 @@ func (c *cell) nodeSilent(ctx context.Context) bool {
 	}
 	c.settle(sandbox.Exit{}, fmt.Errorf("cell %s: %w", c.name, err))
 	return true
+}
+
+// unreported reports whether the cluster does not know yet that the cell runs, which was reached before its node had said so.
+func (c *cell) unreported() bool {
+	pod, _ := c.seen.look()
+	return pod != nil && unreported(pod)
+}
+
+func unreported(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodPending || pod.Status.Phase == ""
 }
 
 // nodeGone is an error where a pod's node does not answer or is no more, as far as the cluster knows.
