@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 
@@ -21,9 +20,7 @@ import (
 func loaded(t *testing.T, args ...string) (c *exec.Cmd, in io.WriteCloser, out io.Reader) {
 	t.Helper()
 	testutil.Require(t, "linux")
-	if runtime.GOARCH != "amd64" {
-		t.Skip("there is no loader for " + runtime.GOARCH)
-	}
+	testutil.Require(t, "amd64") // there is no loader for others
 	path := filepath.Join(t.TempDir(), "loader")
 	if err := os.WriteFile(path, Loader("amd64"), 0o700); err != nil {
 		t.Fatal(err)
@@ -135,11 +132,8 @@ func TestLoaderIsItsSource(t *testing.T) {
 			t.Errorf("segment %v can be written and executed", p.Type)
 		}
 	}
-	for _, tool := range []string{"as", "objcopy"} {
-		if _, err := exec.LookPath(tool); err != nil || runtime.GOARCH != "amd64" {
-			t.Skip("there is no assembler")
-		}
-	}
+	testutil.Require(t, "amd64")
+	testutil.Require(t, "assembler")
 	object, code := filepath.Join(t.TempDir(), "loader.o"), filepath.Join(t.TempDir(), "loader.bin")
 	for _, args := range [][]string{{"as", "-o", object, "loader.asm"}, {"objcopy", "-O", "binary", "-j", ".text", object, code}} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {

@@ -48,6 +48,8 @@ func probes() map[string]probe {
 		"promtool":         haveMade("promtool", "scripts/prometheus", "--version"),
 		"systemd-analyze":  haveProgram("systemd-analyze", "--version"),
 		"linux":            isLinux,
+		"amd64":            isAMD64,
+		"assembler":        haveAssembler,
 		"root":             isRoot,
 	}
 }
@@ -56,7 +58,7 @@ func probes() map[string]probe {
 // are docker, dockerd (the program, for an engine of a test's own), image-python, image-word-count, image-node, node-clients, chromium, axe
 // (axe-core's file), runsc, runc and crun (the programs; crun on a host that it doesn't refuse), cgroups (that can be made),
 // cgroupfs (the engine's driver of them), kubernetes (a cluster that answers, and a way to give it images), kube-fault (a way to disturb it), go, python3, curl,
-// postgres (the server's programs), prometheus, promtool, systemd-analyze, linux and root; any other name is a fatal error, also
+// postgres (the server's programs), prometheus, promtool, systemd-analyze, linux, amd64, assembler (as and objcopy) and root; any other name is a fatal error, also
 // within the variable.
 func Require(t testing.TB, part string) {
 	t.Helper()
@@ -141,6 +143,17 @@ func isLinux(context.Context) error {
 		return fmt.Errorf("this is %s", runtime.GOOS)
 	}
 	return nil
+}
+
+func isAMD64(context.Context) error {
+	if runtime.GOARCH != "amd64" {
+		return fmt.Errorf("this is %s", runtime.GOARCH)
+	}
+	return nil
+}
+
+func haveAssembler(ctx context.Context) error {
+	return errors.Join(haveProgram("as", "--version")(ctx), haveProgram("objcopy", "--version")(ctx))
 }
 
 func isRoot(context.Context) error {

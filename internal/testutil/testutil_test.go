@@ -46,7 +46,7 @@ func TestRequireKnowsItsParts(t *testing.T) {
 	Require(t, "go")
 	t.Setenv(EnvRequire, "")
 	got := record(func(r *recorder) { Require(r, "docker-engine") })
-	contains(t, "fatal", got.fatal, "axe, cgroupfs, cgroups, chromium, crun, curl, docker, dockerd, go, image-node, image-python, image-word-count, kube-fault, kubernetes, linux, node-clients, postgres, prometheus, promtool, python3, root, runc, runsc, systemd-analyze")
+	contains(t, "fatal", got.fatal, "amd64, assembler, axe, cgroupfs, cgroups, chromium, crun, curl, docker, dockerd, go, image-node, image-python, image-word-count, kube-fault, kubernetes, linux, node-clients, postgres, prometheus, promtool, python3, root, runc, runsc, systemd-analyze")
 }
 
 func TestEngineProbes(t *testing.T) {
