@@ -20,6 +20,8 @@ type engine interface {
 	// within bounds how long a transaction may take: a file waits for nobody but the disk.
 	within(ctx context.Context) (context.Context, context.CancelFunc)
 
+	single() bool // one statement of the connection that writes may be a transaction by itself
+
 	present() error // without waiting: whether what was opened is still there
 	ready() error   // the same, and whether it answers
 	bytes() int64   // that it takes

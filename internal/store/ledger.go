@@ -18,6 +18,10 @@ func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (
 	if err := errors.Join(err, s.present()); err != nil {
 		return nil, err
 	}
+	if rows, could, err := s.atOnce(ctx, acceptAlone, r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view,
+		since.UnixMicro()); could && (err != nil || rows > 0) {
+		return nil, err
+	}
 	var earlier *control.Record // the writer's until ask returns without an error, as is over
 	var over *control.OverError
 	err = s.ask(ctx, func(tx *sql.Tx) error {

@@ -58,6 +58,9 @@ func hostPort(c *pgx.ConnConfig) string {
 	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
 }
 
+// single: writers take turns, for which a transaction begins with a lock.
+func (e *postgresEngine) single() bool { return false }
+
 func (e *postgresEngine) name() string { return e.where }
 
 // open returns a pool whose connections have these parameters.

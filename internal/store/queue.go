@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"sync"
 	"sync/atomic"
@@ -95,6 +96,16 @@ func (q *queue) signal() {
 	case q.wake <- struct{}{}:
 	default:
 	}
+}
+
+// open says why nothing may be written any more.
+func (q *queue) open(ctx context.Context) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return ErrClosed
+	}
+	return ctx.Err()
 }
 
 func (q *queue) close() {

@@ -70,6 +70,8 @@ func (e *sqliteEngine) within(ctx context.Context) (context.Context, context.Can
 	return ctx, func() {}
 }
 
+func (e *sqliteEngine) single() bool { return true }
+
 func (e *sqliteEngine) beats() *sql.DB { return nil }
 
 func (e *sqliteEngine) present() error {

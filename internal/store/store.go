@@ -66,7 +66,9 @@ type Store struct {
 	write    *sql.DB // one connection
 	read     *sql.DB
 	stmts    statements
-	leases   *Leases // nil for a file
+	leases   *Leases    // nil for a file
+	pen      sync.Mutex // held by who uses write
+	solo     alone
 	queue    *queue
 	loop     sync.WaitGroup
 	meter    meter
@@ -159,11 +161,13 @@ func (s *Store) open(ctx context.Context, sync string) (err error) {
 func (s *Store) Close() error {
 	s.queue.close()
 	s.loop.Wait()
+	s.pen.Lock()
+	defer s.pen.Unlock()
 	return s.closeFiles()
 }
 
 func (s *Store) closeFiles() error {
-	errs := []error{s.stmts.close()}
+	errs := []error{s.stmts.close(), s.solo.close()}
 	for _, db := range []*sql.DB{s.read, s.write} {
 		if db != nil {
 			errs = append(errs, db.Close())
