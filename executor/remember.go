@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync/atomic"
+	"runtime/debug"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -14,48 +14,38 @@ import (
 // journalLimit is how long a call waits for its journal before it starts.
 const journalLimit = 10 * time.Second
 
-// takeAfter is how long a call that is planned, queues or waits for its image is not in the journal.
-const takeAfter = time.Millisecond
-
-// taking is whether the journal takes a call in. Who needs to know asks, and waits for the answer.
+// taking is whether the journal takes a call in.
 type taking struct {
-	ask     func(*taking)
-	asked   atomic.Bool
-	fuse    *time.Timer // asks in the background
-	done    chan struct{}
+	done    chan struct{} // closed once that is known
 	cell    string     // that the journal was told of then
 	earlier awaiter    // the journal knows the same request from another supervisor or from an earlier life
 	refused *a2e.Error // it can't be written, or the request id stands for another request
 	over    *a2e.Error // it is written, and does not run: its principal has its calls elsewhere
 }
 
-// wait asks, where nobody has yet. Only the goroutine that serves the call may.
+// wait waits until it is known.
 func (t *taking) wait() *taking {
-	t.decide()
 	<-t.done
-	t.fuse.Stop()
 	return t
-}
-
-// decide asks, unless somebody does already: it does not wait for that one's answer.
-func (t *taking) decide() {
-	if t.asked.Swap(true) {
-		return
-	}
-	defer close(t.done)
-	t.refused = unjournalled() // of a journal that panics
-	t.ask(t)
 }
 
 // in reports whether the journal has the call, and it may run.
 func (t *taking) in() bool { return t.earlier == nil && t.refused == nil && t.over == nil }
 
-// remember sees to it that a call that was registered is journalled: within a moment, or as soon as something depends on it.
-// Nothing is made for the call before that, and nothing that a cell says is heard.
+// remember has a call that was registered journalled, while it is planned. Nothing is made for the call before that, and nothing that a cell
+// says is heard.
 func (s *Supervisor) remember(c *call) {
-	t := &taking{done: make(chan struct{}), ask: func(t *taking) { t.earlier, t.refused = s.enter(c, t) }}
+	t := &taking{done: make(chan struct{}), refused: unjournalled()} // of a journal that panics
 	c.taking = t
-	t.fuse = time.AfterFunc(takeAfter, t.decide)
+	s.tidying.Go(func() {
+		defer close(t.done)
+		defer func() {
+			if r := recover(); r != nil {
+				s.logOf(c).Error("a call met a fault of hotcell's own", "panic", r, "stack", string(debug.Stack()))
+			}
+		}()
+		t.earlier, t.refused = s.enter(c, t)
+	})
 }
 
 func (s *Supervisor) enter(c *call, t *taking) (earlier awaiter, refused *a2e.Error) {
