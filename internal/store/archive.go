@@ -33,6 +33,7 @@ func scan(row interface{ Scan(...any) error }) (control.Record, error) {
 // Find returns the call with this id, or the newest with this request id, or [control.ErrNotFound]; of one principal if
 // only that one's calls are meant.
 func (s *Store) Find(ctx context.Context, id string, whose control.Whose) (control.Record, error) {
+	s.freshen(ctx)
 	also, args := "", []any{id}
 	if p, only := whose.One(); only {
 		also, args = " AND principal = ?", []any{id, p}
@@ -61,6 +62,7 @@ func (s *Store) List(ctx context.Context, limit int, whose control.Whose) ([]con
 	if p, only := whose.One(); only {
 		query, args = listOwn, []any{limit, p}
 	}
+	s.freshen(ctx)
 	rows, err := s.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -106,6 +108,7 @@ func (s *Store) Events(ctx context.Context, id string, from int) ([]json.RawMess
 
 // InFlight returns the calls without an answer, whoever runs them, oldest first.
 func (s *Store) InFlight(ctx context.Context) ([]control.Record, error) {
+	s.freshen(ctx)
 	rows, err := s.read.QueryContext(ctx, `SELECT `+columns+` FROM calls WHERE ended = 0 ORDER BY n`)
 	if err != nil {
 		return nil, err

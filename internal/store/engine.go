@@ -20,7 +20,7 @@ type engine interface {
 	// within bounds how long a transaction may take: a file waits for nobody but the disk.
 	within(ctx context.Context) (context.Context, context.CancelFunc)
 
-	single() bool // one statement of the connection that writes may be a transaction by itself
+	intake() string // path of the file into which calls go first; "": calls are written at once, by a transaction
 
 	present() error // without waiting: whether what was opened is still there
 	ready() error   // the same, and whether it answers

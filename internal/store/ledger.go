@@ -14,12 +14,14 @@ import (
 // answer yet, or that ended after since with an answer that says something about the request, that earlier call is returned instead and
 // nothing is written. A [control.OverError] says that it was written though its principal has its share of calls already.
 func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (*control.Record, error) {
-	view, err := encode(r.Call)
-	if err := errors.Join(err, s.present()); err != nil {
+	if err := s.present(); err != nil {
 		return nil, err
 	}
-	if rows, could, err := s.atOnce(ctx, acceptAlone, r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view,
-		since.UnixMicro()); could && (err != nil || rows > 0) {
+	if s.intake != nil {
+		return s.acceptFirst(ctx, r, since)
+	}
+	view, err := encode(r.Call)
+	if err != nil {
 		return nil, err
 	}
 	var earlier *control.Record // the writer's until ask returns without an error, as is over
@@ -38,8 +40,7 @@ func (s *Store) Accept(ctx context.Context, r control.Record, since time.Time) (
 		if counted, over, err = s.share(tx, &r); err != nil {
 			return err
 		}
-		_, err = tx.Stmt(s.stmts.accept).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view, counted)
-		return err
+		return s.insert(tx, &r, view, counted)
 	})
 	switch {
 	case err != nil:

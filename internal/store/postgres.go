@@ -58,8 +58,7 @@ func hostPort(c *pgx.ConnConfig) string {
 	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
 }
 
-// single: writers take turns, for which a transaction begins with a lock.
-func (e *postgresEngine) single() bool { return false }
+func (e *postgresEngine) intake() string { return "" }
 
 func (e *postgresEngine) name() string { return e.where }
 

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"database/sql"
 	"sync"
 	"sync/atomic"
@@ -37,10 +36,11 @@ type queue struct {
 	mu      sync.Mutex
 	urgent  []*op
 	late    []*op
-	bytes   int // of late
-	audit   int // those of audit entries
-	files   int // those of pieces of artifacts
-	dropped int // late ops since the last take
+	bytes   int  // of late
+	audit   int  // those of audit entries
+	files   int  // those of pieces of artifacts
+	dropped int  // late ops since the last take
+	due     bool // what waits elsewhere is to be written, when there is time
 	closed  bool
 	wake    chan struct{} // buffered: something came, or the queue was closed
 }
@@ -68,6 +68,16 @@ func (q *queue) put(o *op) bool {
 	}
 	q.signal()
 	return true
+}
+
+// nudge has the writer write soon what waits elsewhere.
+func (q *queue) nudge() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.due = true
+	if len(q.urgent)+len(q.late) == 0 {
+		q.signal()
+	}
 }
 
 // room reports whether a late op finds any among its like.
@@ -98,16 +108,6 @@ func (q *queue) signal() {
 	}
 }
 
-// open says why nothing may be written any more.
-func (q *queue) open(ctx context.Context) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return ErrClosed
-	}
-	return ctx.Err()
-}
-
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -126,14 +126,15 @@ func (q *queue) pressing() bool {
 type batch struct {
 	urgent, late []*op
 	dropped      int  // late ops that found no room
+	due          bool // what waits elsewhere is to be written, too
 	last         bool // the queue is closed and has nothing left
 }
 
 func (q *queue) take() batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	b := batch{urgent: q.urgent, dropped: q.dropped}
-	q.urgent, q.dropped = nil, 0
+	b := batch{urgent: q.urgent, dropped: q.dropped, due: q.due}
+	q.urgent, q.dropped, q.due = nil, 0, false
 	room := batchBytes
 	if len(b.urgent) > 0 {
 		room = aboardBytes

@@ -37,6 +37,7 @@ func (s *Store) Search(ctx context.Context, whose control.Whose, q control.CallQ
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
+	s.freshen(ctx)
 	tx, err := s.read.BeginTx(ctx, nil) // so that a call that ends meanwhile is seen once
 	if err != nil {
 		return nil, err

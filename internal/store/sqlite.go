@@ -70,7 +70,7 @@ func (e *sqliteEngine) within(ctx context.Context) (context.Context, context.Can
 	return ctx, func() {}
 }
 
-func (e *sqliteEngine) single() bool { return true }
+func (e *sqliteEngine) intake() string { return e.path + "-intake" }
 
 func (e *sqliteEngine) beats() *sql.DB { return nil }
 

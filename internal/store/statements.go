@@ -9,6 +9,9 @@ import (
 
 const columns = "digest, instance, again, answer, " + viewColumns
 
+// selectEarlier finds the call of a request that was sent before.
+const selectEarlier = `SELECT ` + columns + ` FROM calls WHERE req_id = ? AND principal = ? AND agent = ? AND (ended > ? OR ended = 0) AND again = 0 ORDER BY n DESC LIMIT 1`
+
 // statements are what the writer does for each call.
 type statements struct {
 	earlier, accept, end, file, stands, note, say, asked, audit *sql.Stmt
@@ -23,8 +26,9 @@ func (st *statements) prepare(ctx context.Context, db *sql.DB, shared bool) erro
 		sql string
 	}
 	all := []statement{
-		{&st.earlier, `SELECT ` + columns + ` FROM calls WHERE req_id = ? AND principal = ? AND agent = ? AND (ended > ? OR ended = 0) AND again = 0 ORDER BY n DESC LIMIT 1`},
-		{&st.accept, `INSERT INTO calls (id, req_id, principal, agent, digest, instance, accepted, view, counted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`},
+		{&st.earlier, selectEarlier},
+		{&st.accept, `INSERT INTO calls (id, req_id, principal, agent, digest, instance, accepted, view, counted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (id) DO NOTHING`},
 		{&st.end, `INSERT INTO calls (id, req_id, principal, agent, digest, instance, accepted, view, ended, again, answer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET view = excluded.view, ended = excluded.ended, again = excluded.again, answer = excluded.answer WHERE calls.ended = 0`},
 		{&st.file, `INSERT INTO ended (accepted, id, ended, principal, agent, skill, door, verdict, seq)

@@ -65,10 +65,11 @@ type Store struct {
 
 	write    *sql.DB // one connection
 	read     *sql.DB
+	intake   *intake   // nil: calls are written at once
+	before   *sql.Stmt // on read: finds earlier calls, for the intake
+	synced   bool      // what is in the intake is on the disk
 	stmts    statements
-	leases   *Leases    // nil for a file
-	pen      sync.Mutex // held by who uses write
-	solo     alone
+	leases   *Leases // nil for a file
 	queue    *queue
 	loop     sync.WaitGroup
 	meter    meter
@@ -112,6 +113,9 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	s.warnOfKeys(ctx)
 	s.loop.Go(s.run)
+	if err := s.flush(ctx); err != nil {
+		return nil, errors.Join(explain(s.engine, err), s.Close())
+	}
 	if made {
 		if err := s.noteKey(ctx); err != nil {
 			return nil, errors.Join(explain(s.engine, err), s.Close())
@@ -140,7 +144,7 @@ func (s *Store) openPatiently(ctx context.Context, sync string) error {
 			return nil
 		}
 		_ = s.closeFiles() // the error that counts is the one before
-		s.stmts = statements{}
+		s.stmts, s.intake, s.before = statements{}, nil, nil
 		if !s.engine.busy(err) || time.Now().After(limit) || ctx.Err() != nil {
 			return err
 		}
@@ -154,20 +158,37 @@ func (s *Store) open(ctx context.Context, sync string) (err error) {
 	if db := s.engine.beats(); db != nil {
 		s.leases = &Leases{db}
 	}
-	return s.stmts.prepare(ctx, s.write, s.leases != nil)
+	if err := s.stmts.prepare(ctx, s.write, s.leases != nil); err != nil {
+		return err
+	}
+	path := s.engine.intake()
+	if path == "" {
+		return nil
+	}
+	if s.before, err = s.read.PrepareContext(ctx, selectEarlier); err != nil {
+		return err
+	}
+	s.synced = sync == "full"
+	s.intake, err = openIntake(path)
+	return err
 }
 
 // Close writes what waits and lets the file go. What comes later is refused with [ErrClosed].
 func (s *Store) Close() error {
+	_ = s.flush(context.Background()) // or the next one takes over what waits
 	s.queue.close()
 	s.loop.Wait()
-	s.pen.Lock()
-	defer s.pen.Unlock()
 	return s.closeFiles()
 }
 
 func (s *Store) closeFiles() error {
-	errs := []error{s.stmts.close(), s.solo.close()}
+	errs := []error{s.stmts.close()}
+	if s.intake != nil {
+		errs = append(errs, s.intake.close())
+	}
+	if s.before != nil {
+		errs = append(errs, s.before.Close())
+	}
 	for _, db := range []*sql.DB{s.read, s.write} {
 		if db != nil {
 			errs = append(errs, db.Close())

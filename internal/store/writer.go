@@ -23,8 +23,11 @@ func (s *Store) run() {
 		case b.last:
 			s.lament(0, nil)
 			return
-		case len(b.urgent)+len(b.late) > 0:
+		case len(b.urgent)+len(b.late) > 0 || b.due && s.waits():
 			s.commit(b)
+			if s.waits() {
+				s.queue.nudge()
+			}
 			continue
 		}
 		<-s.queue.wake
@@ -87,7 +90,7 @@ func (s *Store) lament(events int, err error) {
 
 // transact writes ops in one transaction. What a server takes back for reasons of its own is tried again for a while.
 func (s *Store) transact(ops []*op) (err error) {
-	if len(ops) == 0 {
+	if len(ops) == 0 && !s.waits() {
 		return nil
 	}
 	began := time.Now()
@@ -101,21 +104,27 @@ func (s *Store) transact(ops []*op) (err error) {
 }
 
 func (s *Store) try(ops []*op) error {
-	s.pen.Lock()
-	defer s.pen.Unlock()
 	ctx, cancel := s.engine.within(context.Background())
 	defer cancel()
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	for _, o := range ops {
-		if err := o.do(tx); err != nil {
-			_ = tx.Rollback() // the error that counts is the one before
-			return err
-		}
+	poured, err := s.pour(tx)
+	for i := 0; i < len(ops) && err == nil; i++ {
+		err = ops[i].do(tx)
 	}
-	return tx.Commit()
+	if err != nil {
+		_ = tx.Rollback() // the error that counts is the one before
+		return err
+	}
+	if err = tx.Commit(); err != nil || len(poured) == 0 {
+		return err
+	}
+	if err := s.intake.over(poured); err != nil { // they would be taken over once more, which changes nothing
+		s.log.Warn("the journal's intake can't be written", "error", err)
+	}
+	return nil
 }
 
 // stuckLimit is how long one who no longer waits is kept by a transaction that has begun.
