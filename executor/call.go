@@ -192,13 +192,13 @@ func (s *Supervisor) run(ctx *limit, c *call, p *plan, cl *cell, undo *cleanup.S
 		return outcome{}, false
 	}
 	s.due(c, ctx)
-	if cl.waited && c.taking.cell != cl.box.ID() {
-		s.note(c)
-	}
 	side := s.openSide(ctx, c, cl, p.grants)
 	r := s.voice(ctx, c, p, w)
 	r.Connect(side.use)
 	s.tidying.Go(func() { r.Read(cl.stdio.Stdout) })
+	if cl.waited && c.taking.cell != cl.box.ID() {
+		s.note(c)
+	}
 	if p.skill.Run.Frames {
 		c.to(control.Running) // no runner announces itself
 	}

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"encoding/json"
+	"math"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 )
@@ -52,4 +53,61 @@ func weigh(v any) int64 {
 		return n
 	}
 	return value
+}
+
+// atMost is what a request that has no credentials is not longer than, as JSON. It is not known where a value is none of those that
+// JSON is decoded to, or has no JSON form.
+func atMost(req *a2e.CallRequest) (n int64, known bool) {
+	const names = 1 << 10 // of its members, and what is of a fixed length
+	n = names
+	for _, s := range []string{req.Type, req.ID, req.Version, req.Name, req.CorrelationID} {
+		n += longestText(s)
+	}
+	for _, members := range []map[string]any{req.Arguments, req.Metadata} {
+		m, ok := longestValue(members)
+		if !ok {
+			return 0, false
+		}
+		n += m
+	}
+	return n, req.LLMOverride == nil
+}
+
+// longestText: a byte becomes at most six, as \u003c.
+func longestText(s string) int64 { return 6*int64(len(s)) + int64(len(`""`)) }
+
+// longestValue is atMost for a decoded value. Lists and objects have a separator for each of their values.
+func longestValue(v any) (n int64, known bool) {
+	const number = 32 // bytes of a boolean, of nothing, or of a number that is no text
+	switch v := v.(type) {
+	case nil, bool, int, int64:
+		return number, true
+	case float64:
+		return number, !math.IsNaN(v) && !math.IsInf(v, 0)
+	case string:
+		return longestText(v), true
+	case json.Number:
+		return number + int64(len(v)), true
+	case []any:
+		n = number
+		for _, one := range v {
+			m, ok := longestValue(one)
+			if !ok {
+				return 0, false
+			}
+			n += m + int64(len(","))
+		}
+		return n, true
+	case map[string]any:
+		n = number
+		for key, one := range v {
+			m, ok := longestValue(one)
+			if !ok {
+				return 0, false
+			}
+			n += m + longestText(key) + int64(len(":,"))
+		}
+		return n, true
+	}
+	return 0, false
 }

@@ -17,10 +17,10 @@ const journalLimit = 10 * time.Second
 // taking is whether the journal takes a call in.
 type taking struct {
 	done    chan struct{} // closed once that is known
-	cell    string     // that the journal was told of then
-	earlier awaiter    // the journal knows the same request from another supervisor or from an earlier life
-	refused *a2e.Error // it can't be written, or the request id stands for another request
-	over    *a2e.Error // it is written, and does not run: its principal has its calls elsewhere
+	cell    string        // that the journal was told of then
+	earlier awaiter       // the journal knows the same request from another supervisor or from an earlier life
+	refused *a2e.Error    // it can't be written, or the request id stands for another request
+	over    *a2e.Error    // it is written, and does not run: its principal has its calls elsewhere
 }
 
 // wait waits until it is known.

@@ -92,6 +92,7 @@ func New(opts Options) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
+	library.Watched(true) // they do not change
 	driver, err := docker.New(docker.Options{
 		Host: opts.Host, Instance: opts.Instance, Log: opts.Log, Cgroup: opts.Cgroup, NoCgroup: opts.NoCgroup,
 	})

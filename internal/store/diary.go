@@ -9,12 +9,12 @@ import (
 
 // Note journals how far a call is, some time soon.
 func (s *Store) Note(call control.Call) {
-	view, err := encode(call)
-	if err != nil {
-		return
-	}
-	s.tell(len(view), func(tx *sql.Tx) error {
-		_, err := tx.Stmt(s.stmts.note).Exec(view, call.ID)
+	const length = 1 << 10 // of most calls, as they are kept: they are written as JSON when there is time
+	s.tell(length, func(tx *sql.Tx) error {
+		view, err := encode(call)
+		if err == nil {
+			_, err = tx.Stmt(s.stmts.note).Exec(view, call.ID)
+		}
 		return err
 	})
 }

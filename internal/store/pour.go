@@ -44,7 +44,12 @@ func (s *Store) enter(ctx context.Context, r control.Record, since time.Time) (*
 		}
 	}
 	before := func() (*control.Record, error) {
-		old, err := scan(s.before.QueryRow(r.ReqID, r.Principal, r.Agent, since.UnixMicro()))
+		stmt := s.before
+		if s.pen.TryLock() { // the connection that wrote last knows what is there
+			defer s.pen.Unlock()
+			stmt = s.stmts.earlier
+		}
+		old, err := scan(stmt.QueryRow(r.ReqID, r.Principal, r.Agent, since.UnixMicro()))
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil, nil
 		}

@@ -65,9 +65,10 @@ type Store struct {
 
 	write    *sql.DB // one connection
 	read     *sql.DB
-	intake   *intake   // nil: calls are written at once
-	before   *sql.Stmt // on read: finds earlier calls, for the intake
-	synced   bool      // what is in the intake is on the disk
+	pen      sync.Mutex // held by who uses write
+	intake   *intake    // nil: calls are written at once
+	before   *sql.Stmt  // on read: finds earlier calls, for the intake
+	synced   bool       // what is in the intake is on the disk
 	stmts    statements
 	leases   *Leases // nil for a file
 	queue    *queue

@@ -104,6 +104,8 @@ func (s *Store) transact(ops []*op) (err error) {
 }
 
 func (s *Store) try(ops []*op) error {
+	s.pen.Lock()
+	defer s.pen.Unlock()
 	ctx, cancel := s.engine.within(context.Background())
 	defer cancel()
 	tx, err := s.write.BeginTx(ctx, nil)
