@@ -22,6 +22,7 @@ import (
 // It begins with the place up to which it was taken over, as 8 bytes, little endian. Its entries follow.
 type intake struct {
 	path string
+	came func() // is told when somebody else used it
 
 	mu      sync.Mutex
 	f       *os.File
@@ -58,8 +59,8 @@ var (
 )
 
 // openIntake opens the file and reads what was left in it.
-func openIntake(path string) (*intake, error) {
-	in := &intake{path: path, keys: map[requestKey]bool{}}
+func openIntake(path string, came func()) (*intake, error) {
+	in := &intake{path: path, came: came, keys: map[requestKey]bool{}}
 	if err := in.open(); err != nil {
 		return nil, err
 	}
@@ -142,6 +143,7 @@ func (in *intake) current() (bool, error) {
 	if err != nil || info.Sys().(*syscall.Stat_t).Nlink > 0 {
 		return true, err
 	}
+	in.came()
 	_ = in.f.Close() // nothing is lost by an error
 	return false, in.open()
 }
@@ -159,6 +161,9 @@ func (in *intake) look() error {
 	in.size = info.Size()
 	in.head = min(max(intakeHead, int64(binary.LittleEndian.Uint64(head[:]))), max(intakeHead, in.size))
 	in.forget(in.head)
+	if in.read > 0 && in.read < in.head {
+		in.came()
+	}
 	if in.read = max(in.read, in.head); in.size <= in.read {
 		return nil
 	}
@@ -171,6 +176,7 @@ func (in *intake) look() error {
 		if n == 0 {
 			return nil // the end, or what somebody was killed over
 		}
+		in.came()
 		news = news[n:]
 		in.read += int64(n)
 		in.add(r)

@@ -86,6 +86,9 @@ func (s *Store) End(ctx context.Context, r control.Record) (control.Record, erro
 	if err != nil {
 		return r, err
 	}
+	if s.company != nil {
+		s.company.ended(r.ID)
+	}
 	if wrote {
 		s.policies.wrote(news)
 	}

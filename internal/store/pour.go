@@ -43,7 +43,11 @@ func (s *Store) enter(ctx context.Context, r control.Record, since time.Time) (*
 			return nil, err
 		}
 	}
+	key := keyOfRequest(&r)
 	before := func() (*control.Record, error) {
+		if s.company.first(key, r.Accepted.Sub(since)) {
+			return nil, nil
+		}
 		stmt := s.before
 		if s.pen.TryLock() { // the connection that wrote last knows what is there
 			defer s.pen.Unlock()
@@ -66,6 +70,7 @@ func (s *Store) enter(ctx context.Context, r control.Record, since time.Time) (*
 			return nil, err
 		}
 		if earlier == nil {
+			s.company.accepted(r.ID, key)
 			s.queue.nudge()
 		}
 		return earlier, nil
@@ -107,6 +112,9 @@ func (s *Store) pour(tx *sql.Tx) ([]entry, error) {
 		if view, err = encode(waiting[i].Call); err == nil {
 			err = s.insert(tx, &waiting[i].Record, view, 0)
 		}
+	}
+	if err == nil {
+		err = s.company.look(tx)
 	}
 	return waiting, err
 }

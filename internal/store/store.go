@@ -68,6 +68,7 @@ type Store struct {
 	pen      sync.Mutex // held by who uses write
 	intake   *intake    // nil: calls are written at once
 	before   *sql.Stmt  // on read: finds earlier calls, for the intake
+	company  *company   // with the intake
 	synced   bool       // what is in the intake is on the disk
 	stmts    statements
 	leases   *Leases // nil for a file
@@ -169,8 +170,16 @@ func (s *Store) open(ctx context.Context, sync string) (err error) {
 	if s.before, err = s.read.PrepareContext(ctx, selectEarlier); err != nil {
 		return err
 	}
-	s.synced = sync == "full"
-	s.intake, err = openIntake(path)
+	s.synced, s.company = sync == "full", newCompany(s.keep.Replay)
+	if s.intake, err = openIntake(path, s.company.came); err != nil || s.waits() {
+		return err
+	}
+	var one int
+	err = s.read.QueryRowContext(ctx, `SELECT 1 FROM calls LIMIT 1`).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		s.company.alone()
+		return nil
+	}
 	return err
 }
 
