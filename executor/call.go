@@ -184,6 +184,7 @@ func (s *Supervisor) run(ctx *limit, c *call, p *plan, cl *cell, undo *cleanup.S
 	c.phase(spanRun, running)
 	p.place = c.place()
 	handed := s.handIn(ctx, cl, c, p, inputs) // first of all: the cell works while the rest is set up
+	c.taking.begin()
 	s.attend(ctx, c, p, cl)
 	if !c.taking.wait().in() {
 		s.refused.note(c.who.Principal, time.Now())

@@ -102,6 +102,10 @@ func (g *gate) ask(q *question) {
 
 // admit waits for a share of the host, at most the queue's time-out. A call within a call waits for none.
 func (s *Supervisor) admit(ctx context.Context, c *call, memory int64) (*admission.Ticket, sandbox.Capabilities, *a2e.Error) {
+	if ticket, caps := s.gate.pass(ctx, memory); ticket != nil {
+		return ticket, caps, nil
+	}
+	c.taking.begin() // it may be long
 	wait, cancel := context.WithTimeout(ctx, s.cfg.QueueTimeout)
 	defer cancel()
 	queue, caps, err := s.gate.open(wait)
@@ -137,6 +141,17 @@ func (s *Supervisor) admit(ctx context.Context, c *call, memory int64) (*admissi
 		return nil, caps, cancelledBy(canceller(ctx))
 	}
 	return nil, caps, a2e.Errorf(a2e.RuntimeError, "no cell was free within %s", s.cfg.QueueTimeout).Because(a2e.ReasonQueueTimeout).Transient()
+}
+
+// pass returns a share where one is free and nobody waits, else nil.
+func (g *gate) pass(ctx context.Context, memory int64) (*admission.Ticket, sandbox.Capabilities) {
+	g.mu.Lock()
+	queue, caps := g.queue, g.caps
+	g.mu.Unlock()
+	if queue == nil || len(service.Chain(ctx)) > 0 || ctx.Err() != nil {
+		return nil, caps
+	}
+	return queue.Try(memory), caps
 }
 
 // inTurn is how long a call waits at most for a turn that is free.

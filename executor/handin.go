@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -98,7 +97,7 @@ func requestLine(ctx context.Context, req *a2e.CallRequest) ([]byte, error) {
 		left := max(1, int(time.Until(deadline)/time.Second))
 		req.Timeout = &left
 	}
-	b, err := json.Marshal(req)
+	b, err := req.MarshalJSON() // json.Marshal would go over it again
 	if err != nil {
 		return nil, fmt.Errorf("request: %w", err)
 	}

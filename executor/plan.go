@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -76,7 +75,7 @@ func checkSize(c *call, p *plan) *a2e.Error {
 	if most, ok := atMost(req); ok && policies.Bytes(most) <= room { // as nearly all are: it need not be written for that
 		return nil
 	}
-	b, err := json.Marshal(req)
+	b, err := req.MarshalJSON()
 	if err != nil {
 		return a2e.Errorf(a2e.SchemaViolation, "arguments: %w", err)
 	}

@@ -57,6 +57,7 @@ func (s *Supervisor) pulling(ctx context.Context, c *call, p *plan, w a2e.EventW
 	var said time.Time
 	n := 0
 	return func(now images.Progress) {
+		c.taking.begin()
 		select {
 		case <-c.taking.done:
 		default:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -14,17 +15,27 @@ import (
 // journalLimit is how long a call waits for its journal before it starts.
 const journalLimit = 10 * time.Second
 
-// taking is whether the journal takes a call in.
+// taking is whether the journal takes a call in. Who needs to know waits for the answer.
 type taking struct {
-	done    chan struct{} // closed once that is known
+	ask     func()
+	asked   atomic.Bool
+	done    chan struct{} // closed once it is known
 	cell    string        // that the journal was told of then
 	earlier awaiter       // the journal knows the same request from another supervisor or from an earlier life
 	refused *a2e.Error    // it can't be written, or the request id stands for another request
 	over    *a2e.Error    // it is written, and does not run: its principal has its calls elsewhere
 }
 
-// wait waits until it is known.
+// begin asks, beside whoever calls it, where nobody has yet.
+func (t *taking) begin() {
+	if !t.asked.Swap(true) {
+		t.ask()
+	}
+}
+
+// wait asks where nobody has yet, and waits for the answer.
 func (t *taking) wait() *taking {
+	t.begin()
 	<-t.done
 	return t
 }
@@ -32,20 +43,22 @@ func (t *taking) wait() *taking {
 // in reports whether the journal has the call, and it may run.
 func (t *taking) in() bool { return t.earlier == nil && t.refused == nil && t.over == nil }
 
-// remember has a call that was registered journalled, while it is planned. Nothing is made for the call before that, and nothing that a cell
-// says is heard.
+// remember sees to it that a call that was registered is journalled, before anything depends on it or is waited for. Nothing is made for the
+// call before that, and nothing that a cell says is heard.
 func (s *Supervisor) remember(c *call) {
 	t := &taking{done: make(chan struct{}), refused: unjournalled()} // of a journal that panics
+	t.ask = func() {
+		s.tidying.Go(func() {
+			defer close(t.done)
+			defer func() {
+				if r := recover(); r != nil {
+					s.logOf(c).Error("a call met a fault of hotcell's own", "panic", r, "stack", string(debug.Stack()))
+				}
+			}()
+			t.earlier, t.refused = s.enter(c, t)
+		})
+	}
 	c.taking = t
-	s.tidying.Go(func() {
-		defer close(t.done)
-		defer func() {
-			if r := recover(); r != nil {
-				s.logOf(c).Error("a call met a fault of hotcell's own", "panic", r, "stack", string(debug.Stack()))
-			}
-		}()
-		t.earlier, t.refused = s.enter(c, t)
-	})
 }
 
 func (s *Supervisor) enter(c *call, t *taking) (earlier awaiter, refused *a2e.Error) {

@@ -52,7 +52,9 @@ func (s *Supervisor) openSide(ctx context.Context, c *call, cl *cell, g *grants)
 	if g.tools != nil {
 		d.slots, d.spoken = make(chan struct{}, toolsAtOnce), make(chan struct{}, replyBacklog)
 	}
-	g.activate(own, s.token(cl.name))
+	if len(g.all) > 0 {
+		g.activate(own, s.token(cl.name))
+	}
 	if len(g.ports) > 0 {
 		context.AfterFunc(own, d.hangUp) // whatever becomes of the call
 		d.uses.enter()

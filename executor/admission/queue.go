@@ -84,6 +84,18 @@ func (q *Queue) Acquire(ctx context.Context, principal string, memory int64) (*T
 	}
 }
 
+// Try is Acquire for who does not wait: it returns nil where somebody does, or no share is free.
+func (q *Queue) Try(memory int64) *Ticket {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.waiting > 0 || !q.fits(memory) {
+		return nil
+	}
+	q.cells++
+	q.memory += memory
+	return &Ticket{q: q, memory: memory}
+}
+
 // Beside takes a share for a call that is made within an admitted one: beside the limit of cells and past all who wait, but
 // at once or not at all. Whoever asks holds a share already, and would wait for others who do the same. As many such shares
 // are handed out as there are cells; memory is counted as ever. It fails with [ErrBusy] or a [*TooLargeError].

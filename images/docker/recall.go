@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	recheck   = time.Second // an answer that is older is asked for again, beside the caller who gets it
-	maxRecall = 1000        // answers that are kept
+	recheck   = time.Second // an answer that is older is asked for again, behind the caller who gets it
+	behind    = 50 * time.Millisecond
+	maxRecall = 1000 // answers that are kept
 )
 
 // answer is an image that the engine had.
@@ -45,6 +46,10 @@ func (s *Store) recall(ref string, pull images.PullPolicy) (images.Image, bool) 
 
 // check asks the engine again. What it cannot say now is forgotten, so that the next caller hears why.
 func (s *Store) check(ref string) {
+	select {
+	case <-time.After(behind): // the engine has something to do for that caller first
+	case <-s.ctx.Done():
+	}
 	look := s.inspect
 	if ref == images.Builtin {
 		look = s.inspectBuiltin

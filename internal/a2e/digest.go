@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"slices"
 )
 
 // Digest returns the lower-case hex sha-256 of everything in the request but its ts, its credentials and its
@@ -13,19 +14,27 @@ import (
 func (r *CallRequest) Digest() string {
 	c := *r
 	c.TS, c.Metadata = 0, untraced(r.Metadata)
-	body := struct {
-		Request CallRequest
-		Config  map[string]any // in full, while the request's own form holds only its public part
-	}{Request: c}
-	if r.LLMOverride != nil {
-		body.Config = r.LLMOverride.ProviderConfig
+	b, err := c.MarshalJSON()
+	if err == nil {
+		b, err = withConfig(b, r.LLMOverride)
 	}
-	b, err := json.Marshal(body)
 	if err != nil { // a value with no JSON form: such a request never came over a wire, and equals no other
 		return NewID()
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
+}
+
+// withConfig is a request with its model's configuration in full, of which the request's own form holds only the public part.
+func withConfig(request []byte, llm *LLMConfig) ([]byte, error) {
+	config := []byte("null")
+	if llm != nil {
+		var err error
+		if config, err = json.Marshal(llm.ProviderConfig); err != nil {
+			return nil, err
+		}
+	}
+	return slices.Concat([]byte(`{"Request":`), request, []byte(`,"Config":`), config, []byte("}")), nil
 }
 
 // untraced is metadata without what says which trace a request belongs to.
