@@ -59,6 +59,9 @@ func (a *app) serve(ctx context.Context, overrides map[string]any) error {
 	if err != nil {
 		return err
 	}
+	if cfg.Admin.Listen == "" {
+		unsampled()
+	}
 	log := a.logger(cfg, slog.LevelInfo)
 	sys, err := a.open(ctx, cfg, log)
 	if err != nil {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,6 +33,10 @@ func settle() {
 		}
 	}
 }
+
+// unsampled ends the samples of what takes memory, which are for a listener that serves profiles: each walks a stack, and what that
+// reads of this program's tables of functions stays in memory.
+var unsampled = sync.OnceFunc(func() { runtime.MemProfileRate = 0 })
 
 // area is a part of a process's memory.
 type area struct{ from, to uintptr }
