@@ -21,9 +21,11 @@ import (
 const (
 	probeLimit = 5 * time.Second // for the engine to answer at the start
 	socketMode = 0o660
-
-	settleAfter = time.Second // from the ready line: what begins with the doors has begun by then
 )
+
+// settleAfter is when memory is given back, counted from the ready line: what begins with the doors has begun by then, and the
+// sweeps that follow a start are over.
+var settleAfter = []time.Duration{time.Second, 10 * time.Second}
 
 func (a *app) serveCmd() *cobra.Command {
 	var socket, listen string
@@ -56,6 +58,9 @@ func (a *app) serve(ctx context.Context, overrides map[string]any) error {
 	cfg, _, err := a.settingsWith(overrides)
 	if err != nil {
 		return err
+	}
+	if cfg.Admin.Listen == "" {
+		unsampled()
 	}
 	log := a.logger(cfg, slog.LevelInfo)
 	sys, err := a.open(ctx, cfg, log)
@@ -109,7 +114,9 @@ func (a *app) daemonDoors(ctx context.Context, sys *system, cfg *config.Config, 
 	if remote.Console() {
 		a.errs.line(fmt.Sprintf("hotcell: console at http://%s/console", web.Addr()))
 	}
-	defer time.AfterFunc(settleAfter, settle).Stop()
+	for _, after := range settleAfter {
+		defer time.AfterFunc(after, settle).Stop()
+	}
 	defer sys.sing(ctx)()
 	return serveDoors(ctx, sys.supervisor, log, append(admin,
 		func(ctx context.Context) error { return rest.Serve(ctx, web, remote, log) },

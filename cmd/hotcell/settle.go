@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
 // settle gives back the memory that only the start of a daemon needs: garbage, and the pages of this program that it ran through.
-// What is used again comes back page by page out of the kernel's cache.
+// What is used again comes back page by page out of the kernel's cache: never 2 MiB at a time, which is how it comes where the
+// file happens to be cached in huge pages (a linker that has just written it leaves them), and of which all counts as ours.
 func settle() {
 	debug.FreeOSMemory()
 	f, err := os.Open("/proc/self/smaps")
@@ -25,9 +28,15 @@ func settle() {
 		return
 	}
 	for _, a := range unchanged(f, program) {
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, a.from, a.to-a.from, unix.MADV_DONTNEED) // a refusal costs memory, no more
+		for _, advice := range []uintptr{unix.MADV_NOHUGEPAGE, unix.MADV_DONTNEED} { // a refusal costs memory, no more
+			_, _, _ = unix.Syscall(unix.SYS_MADVISE, a.from, a.to-a.from, advice)
+		}
 	}
 }
+
+// unsampled ends the samples of what takes memory, which are for a listener that serves profiles: each walks a stack, and what that
+// reads of this program's tables of functions stays in memory.
+var unsampled = sync.OnceFunc(func() { runtime.MemProfileRate = 0 })
 
 // area is a part of a process's memory.
 type area struct{ from, to uintptr }

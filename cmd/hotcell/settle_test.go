@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +53,30 @@ func TestUnchanged(t *testing.T) {
 	}
 	if len(unchanged(f, self)) == 0 {
 		t.Error("no part of this program is found")
+	}
+}
+
+// What comes back after it was given back comes page by page, however the file is cached.
+func TestSettledPagesAreSmall(t *testing.T) {
+	testutil.Require(t, "linux")
+	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
+		t.Skip("this kernel has no huge pages")
+	}
+	settle()
+	smaps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range unchanged(strings.NewReader(string(smaps)), self) {
+		_, part, _ := strings.Cut("\n"+string(smaps), fmt.Sprintf("\n%08x-", a.from))
+		_, flags, _ := strings.Cut(part, "VmFlags:")
+		if flags, _, _ = strings.Cut(flags, "\n"); !slices.Contains(strings.Fields(flags), "nh") {
+			t.Errorf("the part at %x may be in huge pages: %s", a.from, flags)
+		}
 	}
 }
 

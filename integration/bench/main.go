@@ -134,6 +134,8 @@ type bench struct {
 	yard   *yard
 	report *report
 	log    io.Writer
+
+	installed string // a copy of the program, once there is one
 }
 
 // section is a part of the run, and a table of the page.

@@ -323,3 +323,21 @@ func (b *browser) send(path string, form url.Values) *httptest.ResponseRecorder 
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return b.do(r)
 }
+
+// A page's templates are read when it is asked for, so that a mistake in one would be seen late.
+func TestEachPageCanBeRead(t *testing.T) {
+	d, err := draw()
+	if err != nil || len(d.pages) < 20 {
+		t.Fatal(len(d.pages), err)
+	}
+	for name, read := range d.pages {
+		page, err := read()
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if page.Lookup("frame") == nil || page.Lookup("content") == nil {
+			t.Errorf("page %s has%s", name, page.DefinedTemplates())
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/a2e"
@@ -144,21 +145,27 @@ var (
 	plainHost  = regexp.MustCompile(`^[A-Za-z0-9.\-]{1,200}:[0-9]{1,5}$`)
 )
 
-// namesInMessages are the names that hotcell's own messages have for what stands as an example in a text.
-var namesInMessages = []struct {
+// nameInMessage is where hotcell's own messages have a name.
+type nameInMessage struct {
 	name string
 	form *regexp.Regexp
-}{
-	{"VARIABLE", regexp.MustCompile(`env:([A-Za-z_][A-Za-z0-9_]{0,100}): there is no such variable`)},
-	{"NAME", regexp.MustCompile(`stored:([A-Za-z0-9_.\-]{1,64}):`)},
-	{"NAME", regexp.MustCompile(`the secret ([A-Za-z0-9_.\-]{1,64})`)},
-	{"ENTRY", regexp.MustCompile(`the operator can add ([A-Za-z0-9_.:@/\-]{1,300}) (?:there|to its skills there)$`)},
-	{"ADDED", regexp.MustCompile(`^there is no model provider "([a-z0-9\-]{1,64})"`)},
-	{"PROVIDER", regexp.MustCompile(`^(?:model )?provider ([a-z0-9\-]{1,64}) `)},
-	{"MODEL", regexp.MustCompile(`may not be asked for model "([A-Za-z0-9_.:/\-]{1,200})"`)},
-	{"ALLOWED", regexp.MustCompile(`llm\.providers allows ([A-Za-z0-9_.:/\-]{1,200})(?:,|$)`)},
-	{"IMAGE", regexp.MustCompile(`^image ([A-Za-z0-9_.:@/\-]{1,300}): `)},
 }
+
+// namesInMessages are the names that hotcell's own messages have for what stands as an example in a text. They are made when a
+// failure is first explained, for they are large.
+var namesInMessages = sync.OnceValue(func() []nameInMessage {
+	return []nameInMessage{
+		{"VARIABLE", regexp.MustCompile(`env:([A-Za-z_][A-Za-z0-9_]{0,100}): there is no such variable`)},
+		{"NAME", regexp.MustCompile(`stored:([A-Za-z0-9_.\-]{1,64}):`)},
+		{"NAME", regexp.MustCompile(`the secret ([A-Za-z0-9_.\-]{1,64})`)},
+		{"ENTRY", regexp.MustCompile(`the operator can add ([A-Za-z0-9_.:@/\-]{1,300}) (?:there|to its skills there)$`)},
+		{"ADDED", regexp.MustCompile(`^there is no model provider "([a-z0-9\-]{1,64})"`)},
+		{"PROVIDER", regexp.MustCompile(`^(?:model )?provider ([a-z0-9\-]{1,64}) `)},
+		{"MODEL", regexp.MustCompile(`may not be asked for model "([A-Za-z0-9_.:/\-]{1,200})"`)},
+		{"ALLOWED", regexp.MustCompile(`llm\.providers allows ([A-Za-z0-9_.:/\-]{1,200})(?:,|$)`)},
+		{"IMAGE", regexp.MustCompile(`^image ([A-Za-z0-9_.:@/\-]{1,300}): `)},
+	}
+})
 
 // fill puts the names that are known in the places of examples: only such as can do no harm in a file or a shell.
 func (c *cause) fill(e *explanation) {
@@ -172,7 +179,7 @@ func (c *cause) fill(e *explanation) {
 			e.What[i] = strings.Replace(s, "Put that host in the place of api.example.org below.", "It was "+host+".", 1)
 		}
 	}
-	for _, in := range namesInMessages {
+	for _, in := range namesInMessages() {
 		if m := in.form.FindStringSubmatch(c.fail.Message); m != nil && c.fail.Code == a2e.RuntimeError {
 			names[in.name] = m[1]
 		}

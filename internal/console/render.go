@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hotcell/hotcell/internal/auth"
 )
@@ -20,36 +21,28 @@ import (
 //go:embed web
 var web embed.FS
 
-// drawings are the templates: each page's own set, with the frame and the shared parts in it.
+// drawings are the templates: each page's own set, with the frame and the shared parts in it. A set is read when its page is first
+// asked for: all of them hold more memory than all else of a daemon that serves nobody.
 type drawings struct {
-	pages map[string]*template.Template
+	pages map[string]func() (*template.Template, error)
 	files map[string]asset // by name
 	mark  string           // of the assets: changes when one of them does
 
 	Styles, Scripts []string // what every page loads, in order
 }
 
-// draw reads the templates. A file of web/pages defines "content" and may define parts of its own; those of web/parts are
+// draw knows the templates. A file of web/pages defines "content" and may define parts of its own; those of web/parts are
 // everybody's.
 func draw() (*drawings, error) {
-	base, err := template.New("").Funcs(funcs()).ParseFS(web, "web/*.html", "web/parts/*.html")
-	if err != nil {
-		return nil, err
-	}
 	files, err := fs.Glob(web, "web/pages/*.html")
 	if err != nil {
 		return nil, err
 	}
-	d := &drawings{pages: map[string]*template.Template{}}
+	d := &drawings{pages: map[string]func() (*template.Template, error){}}
 	for _, file := range files {
-		own, err := base.Clone()
-		if err != nil {
-			return nil, err
-		}
-		if own, err = own.ParseFS(web, file); err != nil {
-			return nil, err
-		}
-		d.pages[strings.TrimSuffix(path.Base(file), ".html")] = own
+		d.pages[strings.TrimSuffix(path.Base(file), ".html")] = sync.OnceValues(func() (*template.Template, error) {
+			return template.New("").Funcs(funcs()).ParseFS(web, "web/*.html", "web/parts/*.html", file)
+		})
 	}
 	return d, d.assets()
 }
@@ -132,12 +125,16 @@ func (v *visit) execute(status int, name, what string, f frame) error {
 
 // drawPart draws a template whole before anything of it is sent.
 func (v *visit) drawPart(name, what string, f frame) ([]byte, error) {
-	t := v.drawn.pages[name]
-	if t == nil {
+	read := v.drawn.pages[name]
+	if read == nil {
 		return nil, fmt.Errorf("no page is called %q", name)
 	}
+	t, err := read()
+	if err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
-	err := t.ExecuteTemplate(&b, what, f)
+	err = t.ExecuteTemplate(&b, what, f)
 	return b.Bytes(), err
 }
 
@@ -184,11 +181,8 @@ func (c *Console) areas() []area {
 	}
 }
 
-// asset is a file that pages load.
-type asset struct {
-	kind string
-	data []byte
-}
+// asset is a file that pages load. It is read where it lies, each time: browsers keep it.
+type asset struct{ kind, file string }
 
 func (d *drawings) assets() error {
 	d.files = map[string]asset{}
@@ -206,7 +200,7 @@ func (d *drawings) assets() error {
 		if kind == "" {
 			return fmt.Errorf("asset %s has no known type", name)
 		}
-		d.files[path.Base(name)] = asset{kind, b}
+		d.files[path.Base(name)] = asset{kind, name}
 		sum.Write(b)
 	}
 	d.mark = hex.EncodeToString(sum.Sum(nil)[:6])
@@ -233,9 +227,14 @@ func (c *Console) static(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	b, err := web.ReadFile(a.file)
+	if err != nil {
+		http.Error(w, "this file can't be read", http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", a.kind)
 	if r.URL.Query().Get("v") == c.drawn.mark {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	_, _ = w.Write(a.data)
+	_, _ = w.Write(b)
 }

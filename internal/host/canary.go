@@ -125,7 +125,7 @@ func (c *Canary) Ready(ctx context.Context) error {
 
 // song returns what makes one canary cell. It has a supervisor to itself for that call, so that neither a queue nor a full
 // house has a say; its cell carries this process's labels. What is left of it is destroyed before the next, and the reaper knows it too.
-func song(cfg *config.Config, o Options, p *parts) func(context.Context) error {
+func song(cfg *config.Config, p *parts) func(context.Context) error {
 	policy := cfg.OperatorPolicy()
 	policy.Limits = policies.Limits{} // the canary's own are smaller than any bound
 	skill := ProbeSkill(canaryName, images.Builtin, canaryLimit)
@@ -135,7 +135,7 @@ func song(cfg *config.Config, o Options, p *parts) func(context.Context) error {
 			return err
 		}
 		s, err := executor.New(executor.Config{
-			Driver: p.driver, Images: p.images, Skills: OneSkill(skill), Runner: RunnerTrees(o.Programs), Policy: policy, Pull: images.PullNever,
+			Driver: p.driver, Images: p.images, Skills: OneSkill(skill), Runner: p.runner, Policy: policy, Pull: images.PullNever,
 			MaxCells: 1, Instance: p.me.ID(), Host: HostID(), RunDir: RunDir(cfg), Log: nil,
 		})
 		if err != nil {

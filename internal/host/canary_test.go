@@ -233,9 +233,9 @@ func TestCanaryAfterAnOutage(t *testing.T) {
 		cfg.DataDir = dir
 		driver := &ailing{Driver: fake.New(chirp)}
 		driver.SetInstance(me.ID())
-		p := &parts{me: me, driver: driver, images: &Keeping{Keeper: images.NewKeeper(images.KeeperOptions{Store: here{}})}}
 		programs := fstest.MapFS{RunnerFile("amd64"): {Data: []byte("runner")}}
-		c := newCanary(30*time.Second, song(cfg, Options{Programs: programs}, p), &bird{}, slog.New(slog.DiscardHandler))
+		p := &parts{me: me, driver: driver, images: &Keeping{Keeper: images.NewKeeper(images.KeeperOptions{Store: here{}})}, runner: RunnerTrees(programs)}
+		c := newCanary(30*time.Second, song(cfg, p), &bird{}, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		group.Go(func() { c.Run(ctx) })

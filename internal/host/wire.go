@@ -81,6 +81,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 		return nil, err
 	}
 	undo.Add("parts", func(context.Context) error { return p.close() })
+	p.runner = RunnerTrees(o.Programs)
 	undo.Add("tools", func(context.Context) error { box.Close(); return nil })
 	cat := openCatalog(cfg, o, lib, box, p.journal)
 	kept := audit.NewTally(counted.Counting(p.journal))
@@ -109,7 +110,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (sys *System, err 
 		Skills:  lib, Watch: watching(cfg, lib, p, log), Supervisor: supervisor, Metrics: registry.Handler(), Journalled: p.journal.Ready,
 		Auth: Authenticator(cfg, p.journal), Installer: AuditedInstaller{installer, p.journal}, Audit: p.journal,
 		Explain: explainer{cfg, lib, log}, Images: imageDesk{cfg, p.images, p.journal, lib},
-		Canary: newCanary(time.Duration(cfg.Readiness.Canary), song(cfg, o, p), counted, log),
+		Canary: newCanary(time.Duration(cfg.Readiness.Canary), song(cfg, p), counted, log),
 		Lost:   p.lost,
 		Close:  func() error { return end(context.WithoutCancel(ctx)) },
 		Probe: func(ctx context.Context) error {
@@ -148,7 +149,7 @@ func supervise(ctx context.Context, cfg *config.Config, o Options, p *parts, lib
 	}
 	observer.Ask(gauges)
 	supervisor, err := executor.New(executor.Config{
-		Driver: driver, Images: p.images.Keeper, Skills: lib, Shelf: cat.shelf, Plugins: cat.plugins, Journal: p.journal, Keeps: cfg.Store.Keep.Requests && cfg.Store.Keep.Events > 0, Runner: RunnerTrees(o.Programs), Engine: EngineTrees(o.Programs),
+		Driver: driver, Images: p.images.Keeper, Skills: lib, Shelf: cat.shelf, Plugins: cat.plugins, Journal: p.journal, Keeps: cfg.Store.Keep.Requests && cfg.Store.Keep.Events > 0, Runner: p.runner, Engine: EngineTrees(o.Programs),
 		Services: out.services, Models: true, Audit: out.audit,
 		Policy: cfg.OperatorPolicy(), Pull: cfg.Policy.Images.Pull, AllowImage: cfg.Policy.Images.Check,
 		DefaultImages: cfg.Images.Defaults,
@@ -215,6 +216,7 @@ type parts struct {
 	journal *store.Store
 	driver  sandbox.Driver
 	images  *Keeping
+	runner  func(arch string) (sandbox.Tree, error)
 	lost    <-chan struct{} // closed once others have declared this process dead; nil: they never do
 	close   func() error
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -129,18 +130,30 @@ func (a *api) routes() []route {
 	)
 }
 
-// describedAt serves the description of the routes. It is the same for everybody, so nobody has to show anything.
+// describedAt serves the description of the routes. It is the same for everybody, so nobody has to show anything. It is written
+// when somebody first asks: few do, and it is large.
 func describedAt(mux *http.ServeMux, described huma.API, routes []route) {
+	written := sync.OnceValue(func() description { return writtenDown(described, routes) })
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) { send(w, http.StatusOK, kindJSON, written().doc) })
+	mux.HandleFunc("GET /docs", func(w http.ResponseWriter, r *http.Request) { written().page.ServeHTTP(w, r) })
+}
+
+// description is what tells of the routes: for programs, and for people.
+type description struct {
+	doc  []byte
+	page *page
+}
+
+func writtenDown(described huma.API, routes []route) description {
 	doc, err := document(described)
 	if err != nil {
-		panic(err) // a route that can't be described: every test finds it
+		panic(err) // a route that can't be described: the tests ask for it
 	}
 	shown, err := docs(described, routes)
 	if err != nil {
 		panic(err)
 	}
-	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) { send(w, http.StatusOK, kindJSON, doc) })
-	mux.Handle("GET /docs", shown)
+	return description{doc, shown}
 }
 
 // homeOf returns the first home that a mount has.
