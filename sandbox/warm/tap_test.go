@@ -1,9 +1,12 @@
 package warm
 
 import (
+	"cmp"
+	"context"
 	"io"
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,6 +14,8 @@ import (
 
 	"github.com/hotcell/hotcell/internal/outflow"
 	"github.com/hotcell/hotcell/internal/testutil"
+	"github.com/hotcell/hotcell/sandbox"
+	"github.com/hotcell/hotcell/sandbox/fake"
 )
 
 // pipe is a stream that cannot be diverted, but interrupted, as a pipe of the kernel's can be.
@@ -91,4 +96,70 @@ func TestADivertedStreamNeedsNoPump(t *testing.T) {
 			t.Errorf("got %q, %v", all, err)
 		}
 	})
+}
+
+// diverting is a driver whose streams can be diverted, as those of engines that bring both over one connection.
+type diverting struct{ *fake.Driver }
+
+type divertingCell struct {
+	sandbox.Sandbox
+	stdout, stderr *outflow.Buffer
+	work           sync.WaitGroup
+}
+
+func (d *diverting) Create(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	box, err := d.Driver.Create(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return &divertingCell{Sandbox: box, stdout: outflow.New(), stderr: outflow.New()}, nil
+}
+
+func (c *divertingCell) Start(ctx context.Context) error {
+	inner := c.Sandbox.Stdio()
+	for _, s := range []struct {
+		from io.Reader
+		to   *outflow.Buffer
+	}{{inner.Stdout, c.stdout}, {inner.Stderr, c.stderr}} {
+		c.work.Go(func() {
+			_, err := io.CopyBuffer(struct{ io.Writer }{s.to}, struct{ io.Reader }{s.from}, make([]byte, 700))
+			s.to.Finish(cmp.Or(err, io.EOF))
+		})
+	}
+	return c.Sandbox.Start(ctx)
+}
+
+func (c *divertingCell) Stdio() sandbox.Stdio {
+	stdio := c.Sandbox.Stdio()
+	stdio.Stdout, stdio.Stderr = c.stdout, c.stderr
+	return stdio
+}
+
+// Destroy waits for who brings what the cell says, as drivers do.
+func (c *divertingCell) Destroy(ctx context.Context) error {
+	c.stdout.Finish(io.ErrUnexpectedEOF)
+	c.stderr.Finish(io.ErrUnexpectedEOF)
+	if err := c.Sandbox.Destroy(ctx); err != nil {
+		return err
+	}
+	c.work.Wait()
+	return nil
+}
+
+// bothWays runs a test over streams that are read while their cells wait, and over ones that are diverted.
+func bothWays(t *testing.T, test func(t *testing.T, open func(fake.Program, Options) *bench)) {
+	for name, inner := range map[string]func(*fake.Driver) sandbox.Driver{
+		"read":     func(d *fake.Driver) sandbox.Driver { return d },
+		"diverted": func(d *fake.Driver) sandbox.Driver { return &diverting{d} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				test(t, func(program fake.Program, opts Options) *bench {
+					b := newBench(t, program, opts)
+					b.warm = New(inner(b.fake), b.warm.pool.opts)
+					return b
+				})
+			})
+		})
+	}
 }
