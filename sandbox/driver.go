@@ -137,6 +137,18 @@ type Stdio struct {
 	Settles time.Duration
 }
 
+// Divertible is a Stdout or Stderr that hands on what the cell says while nobody reads it, so that nobody needs to: it holds
+// nothing then, and its writer never waits.
+type Divertible interface {
+	io.Reader
+	// Divert hands what has come and what comes to heard, and tells ended of the stream's end, until Restore. Neither may wait for
+	// the cell's own end, or destroy it.
+	Divert(heard func(p []byte), ended func())
+	// Restore ends it at once: who reads gets first, and then what the cell says from now on. It reports false where the stream has
+	// ended before.
+	Restore(first []byte) bool
+}
+
 // Interruptible is a Stdout or Stderr whose reader can be called off, so that another one takes over before anything comes.
 type Interruptible interface {
 	// Interrupt on has the Read that waits for the cell to say something, and each one that would have to, return

@@ -2,7 +2,6 @@ package outflow
 
 import (
 	"io"
-	"os"
 	"sync"
 )
 
@@ -12,7 +11,7 @@ const Size = 256 << 10
 // Buffer is one stream on its way to its reader: a bounded queue of bytes. Writing blocks while it is full, and with it
 // what fills it and so the other stream, until the reader reads, closes its end, or the cell is killed or destroyed:
 // an engine does not see the end of a cell whose output is stuck. After Close what is written is dropped; after Overflow,
-// what does not fit.
+// what does not fit. While it is diverted it holds nothing, and no writer waits.
 type Buffer struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -22,7 +21,10 @@ type Buffer struct {
 	closed  bool  // by the reader
 	lossy   bool  // what does not fit is dropped
 	lost    bool  // something was, and the end is io.ErrUnexpectedEOF
-	off     bool  // no reader waits
+
+	heard   func(p []byte) // takes what is written; nil: the stream is not diverted
+	ended   func()         // is told of the end
+	handing bool           // heard has what came before the diversion
 }
 
 // New returns an empty buffer.
@@ -38,11 +40,17 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	defer b.mu.Unlock()
 	written := 0
 	for written < len(p) {
-		for len(b.data)-b.start >= Size && !b.closed && !b.lossy && b.end == nil {
+		for b.end == nil && b.stuck() {
 			b.changed.Wait()
 		}
 		if b.end != nil {
 			return written, io.ErrClosedPipe
+		}
+		if heard := b.heard; heard != nil {
+			b.mu.Unlock() // it may take locks under which Restore is called
+			heard(p[written:])
+			b.mu.Lock()
+			return len(p), nil
 		}
 		if b.closed {
 			return len(p), nil
@@ -57,6 +65,14 @@ func (b *Buffer) Write(p []byte) (int, error) {
 		b.changed.Broadcast()
 	}
 	return written, nil
+}
+
+// stuck reports whether a writer has to wait.
+func (b *Buffer) stuck() bool {
+	if b.heard != nil {
+		return b.handing
+	}
+	return len(b.data)-b.start >= Size && !b.closed && !b.lossy
 }
 
 // append keeps the backing array at no more than twice what is unread, plus a little.
@@ -75,16 +91,14 @@ func (b *Buffer) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	for len(b.data) == b.start && b.end == nil && !b.closed && !b.off {
+	for len(b.data) == b.start && b.end == nil && !b.closed {
 		b.changed.Wait()
 	}
 	switch {
 	case b.closed:
 		return 0, io.ErrClosedPipe
-	case len(b.data) == b.start && b.end != nil:
-		return 0, b.end
 	case len(b.data) == b.start:
-		return 0, os.ErrDeadlineExceeded
+		return 0, b.end
 	}
 	n := copy(p, b.data[b.start:])
 	b.start += n
@@ -104,12 +118,40 @@ func (b *Buffer) Close() error {
 	return nil
 }
 
-// Interrupt on has a Read that waits, and each that would, return [os.ErrDeadlineExceeded], until it is off.
-func (b *Buffer) Interrupt(on bool) {
+// Divert hands what has come and what comes to heard, in its order, in place of keeping it, until [Buffer.Restore]; ended is
+// told of the stream's end until then. Both are called by who writes and who ends the stream, and first by Divert itself, with
+// no lock held. Where somebody else cuts the stream, ended may be told while heard is on.
+func (b *Buffer) Divert(heard func(p []byte), ended func()) {
+	b.mu.Lock()
+	early, over := b.data[b.start:], b.end != nil
+	b.data, b.start = nil, 0
+	b.heard, b.ended, b.handing = heard, ended, true
+	b.changed.Broadcast()
+	b.mu.Unlock()
+	if len(early) > 0 {
+		heard(early)
+	}
+	b.mu.Lock()
+	b.handing = false
+	b.changed.Broadcast()
+	b.mu.Unlock()
+	if over {
+		ended()
+	}
+}
+
+// Restore ends a diversion: first, and what is written from now on, is for the reader. It reports false, and changes nothing,
+// where the stream has ended before.
+func (b *Buffer) Restore(first []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.off = on
+	if b.end != nil {
+		return false
+	}
+	b.heard, b.ended = nil, nil
+	b.append(first)
 	b.changed.Broadcast()
+	return true
 }
 
 // Overflow lets no writer wait any more.
@@ -122,13 +164,21 @@ func (b *Buffer) Overflow() {
 
 // Finish is the writer's: err follows the last byte. The first call counts.
 func (b *Buffer) Finish(err error) {
+	if ended := b.finish(err); ended != nil {
+		ended()
+	}
+}
+
+// finish returns who is to be told of the end.
+func (b *Buffer) finish(err error) (ended func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.lost {
 		err = io.ErrUnexpectedEOF
 	}
 	if b.end == nil {
-		b.end = err
+		b.end, ended = err, b.ended
 	}
 	b.changed.Broadcast()
+	return ended
 }

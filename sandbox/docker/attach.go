@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 // stream is an attached connection: frames come out of r, stdin goes into conn.
 type stream struct {
 	conn net.Conn
-	r    *bufio.Reader
+	r    io.Reader
 }
 
 // attach asks the engine for a container's three streams. The engine's client would ignore ctx while it waits for the
@@ -76,8 +77,7 @@ func (d *Driver) hijack(ctx context.Context, conn net.Conn, id string) (*stream,
 	if err := req.Write(conn); err != nil {
 		return nil, d.dialError(ctx, "attach", err)
 	}
-	head := newHeadReader(conn)
-	r := bufio.NewReaderSize(head, 2<<10) // long reads pass it by
+	r := bufio.NewReaderSize(newHeadReader(conn), 1<<10)
 	resp, err := http.ReadResponse(r, req)
 	if err != nil {
 		return nil, d.dialError(ctx, "attach", err)
@@ -87,8 +87,16 @@ func (d *Driver) hijack(ctx context.Context, conn net.Conn, id string) (*stream,
 		_ = resp.Body.Close()
 		return nil, fmt.Errorf("attach: engine at %s: %s: %s: %w", d.host, resp.Status, words(errors.New(string(text))), sandbox.ErrUnavailable)
 	}
-	head.over()
-	return &stream{conn: conn, r: r}, nil
+	return &stream{conn: conn, r: behind(r, conn)}, nil
+}
+
+// behind reads what follows an answer's head: what came with it, and then the connection. It keeps no more of r.
+func behind(r *bufio.Reader, conn io.Reader) io.Reader {
+	if r.Buffered() == 0 {
+		return conn
+	}
+	came, _ := r.Peek(r.Buffered())
+	return io.MultiReader(bytes.NewReader(bytes.Clone(came)), conn)
 }
 
 // closeWrite delivers EOF to the container's stdin and leaves its output open.

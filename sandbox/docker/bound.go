@@ -2,7 +2,6 @@ package docker
 
 import (
 	"io"
-	"math"
 	"net/http"
 
 	"github.com/docker/docker/client"
@@ -37,11 +36,5 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// headReader reads at most maxHead bytes until it is told that the head is over.
-type headReader struct{ io.LimitedReader }
-
-func newHeadReader(r io.Reader) *headReader {
-	return &headReader{io.LimitedReader{R: r, N: maxHead}}
-}
-
-func (h *headReader) over() { h.N = math.MaxInt64 }
+// newHeadReader reads at most maxHead bytes.
+func newHeadReader(r io.Reader) io.Reader { return io.LimitReader(r, maxHead) }

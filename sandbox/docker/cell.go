@@ -35,6 +35,7 @@ type cell struct {
 	stdinDone bool               // the caller has closed stdin
 	stream    *stream            // while attached
 	unwait    context.CancelFunc // ends the wait for the exit
+	await     func()             // waits for it; nil before the start, and once it runs
 
 	up      chan struct{} // closed when the engine has said that it started
 	ended   chan struct{} // closed when the engine has told of the end
@@ -94,7 +95,9 @@ func (c *cell) adopt(s *stream) error {
 // the cell's exit comes with it: an engine that dies ends its connections just so.
 func (c *cell) relay(s *stream) {
 	end := io.EOF
-	if err := demux(s.r, c.stdout, c.stderr); err != nil {
+	err := demux(s.r, c.stdout, c.stderr)
+	c.attend()
+	if err != nil {
 		c.d.log.Debug("cell output was cut", "cell", c.name, "err", err)
 		end = io.ErrUnexpectedEOF
 	} else if !c.endedWithin(c.d.limits.Settle) {

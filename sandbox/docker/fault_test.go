@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -256,14 +257,55 @@ func TestWaitIsCut(t *testing.T) {
 			if err := c.Start(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			var waits sync.WaitGroup
+			defer waits.Wait()
+			waits.Go(func() {
+				if exit, err := c.Wait(t.Context()); err != nil || exit.Code != 5 {
+					t.Errorf("got %+v, %v", exit, err)
+				}
+			})
 			if name == "while it runs" {
 				<-again
 			}
 			_ = c.Stdio().Stdin.Close()
-			if exit, err := c.Wait(t.Context()); err != nil || exit.Code != 5 {
-				t.Errorf("got %+v, %v", exit, err)
-			}
 		})
+	}
+}
+
+// A cell that nobody waits for takes one goroutine, which reads what it says; its end is known all the same, however late somebody
+// asks.
+func TestNobodyWaitsForAnIdleCell(t *testing.T) {
+	e := newEngine(t)
+	e.main = func(stdin io.Reader, _ io.Writer) int {
+		_, _ = io.Copy(io.Discard, stdin)
+		return 5
+	}
+	box := makeCell(t, e.driver(t, Timeouts{}))
+	if err := box.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c, ok := box.(*cell)
+	if !ok {
+		t.Fatalf("a cell is a %T", box)
+	}
+	idle := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.await != nil
+	}
+	if !idle() {
+		t.Error("somebody waits for the end of a cell that has only started")
+	}
+	_ = c.Stdio().Stdin.Close()
+	if out, err := readAll(c); out != "" || err != nil {
+		t.Errorf("%q, %v", out, err)
+	}
+	if idle() {
+		t.Error("the streams have ended, and nobody asks for the end")
+	}
+	<-c.exited
+	if exit, err := c.Wait(t.Context()); err != nil || exit.Code != 5 {
+		t.Errorf("got %+v, %v", exit, err)
 	}
 }
 

@@ -37,6 +37,7 @@ func (c *cell) Destroy(ctx context.Context) error {
 	c.destroyed = true
 	started := c.started
 	unwait := c.unwait
+	c.attendLocked()
 	c.mu.Unlock()
 	c.disconnect()
 	stop := c.lastResort()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,16 +103,20 @@ func TestWaitAnsweredEarly(t *testing.T) {
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	testutil.Poll(t, 10*time.Second, func() bool { return e.asked("POST /containers/{id}/wait") == 2 })
+	var waits sync.WaitGroup
+	defer waits.Wait()
+	waits.Go(func() {
+		if exit, err := c.Wait(t.Context()); err != nil || exit.Code != 7 {
+			t.Errorf("got %+v, %v", exit, err)
+		}
+	})
+	testutil.Poll(t, 30*time.Second, func() bool { return e.asked("POST /containers/{id}/wait") == 2 })
 	select {
 	case <-c.(*cell).exited:
 		t.Fatal("the cell counts as ended while it runs")
 	default:
 	}
 	_ = c.Stdio().Stdin.Close()
-	if exit, err := c.Wait(t.Context()); err != nil || exit.Code != 7 {
-		t.Errorf("got %+v, %v", exit, err)
-	}
 	if out, err := readAll(c); out != "up\n" || err != nil {
 		t.Errorf("stdout %q, %v", out, err)
 	}

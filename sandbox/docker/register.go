@@ -9,7 +9,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -22,17 +24,17 @@ import (
 // maxWait bounds what an engine says at the end of a wait.
 const maxWait = 64 << 10
 
-// registration is a wait that the engine has acknowledged. Its answer must be taken.
+// registration is a wait that the engine has acknowledged. Its answer must be taken. Until then it is a connection, and no more.
 type registration struct {
 	conn net.Conn
-	body io.Reader
-	stop func() bool // ctx has no effect on the connection any more
+	body func() io.Reader // what the engine answers
+	stop func() bool      // ctx has no effect on the connection any more
 }
 
 // register asks the engine to tell when the condition holds. It returns when the engine has acknowledged; until then it
 // gives up when time is up or early ends. The wait itself lasts as long as ctx. Each cell waits so as long as it lives: the
-// engine's client would take three goroutines and their buffers for that, a connection of one's own takes none beside the one
-// that takes the answer.
+// engine's client would take three goroutines and their buffers for that, a connection of one's own takes none until somebody
+// asks for the answer.
 func (c *cell) register(ctx, early context.Context, condition container.WaitCondition) (w *registration, err error) {
 	guard, unguard := context.WithTimeout(early, c.d.limits.Attach)
 	defer unguard()
@@ -64,8 +66,8 @@ func tooLate(ctx context.Context, err error) error {
 	return err
 }
 
-// askToWait sends the request and reads the head of the answer.
-func (d *Driver) askToWait(ctx context.Context, conn net.Conn, id string, condition container.WaitCondition) (io.Reader, error) {
+// askToWait sends the request and reads the head of the answer. It returns what reads the rest.
+func (d *Driver) askToWait(ctx context.Context, conn net.Conn, id string, condition container.WaitCondition) (func() io.Reader, error) {
 	target := url.URL{Scheme: "http", Host: "docker", Path: d.versioned("/containers/" + id + "/wait"), RawQuery: "condition=" + string(condition)}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), http.NoBody)
 	if err != nil {
@@ -74,8 +76,8 @@ func (d *Driver) askToWait(ctx context.Context, conn net.Conn, id string, condit
 	if err := req.Write(conn); err != nil {
 		return nil, err
 	}
-	head := newHeadReader(conn)
-	resp, err := http.ReadResponse(bufio.NewReaderSize(head, 1<<10), req)
+	r := bufio.NewReaderSize(newHeadReader(conn), 1<<10)
+	resp, err := http.ReadResponse(r, req)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +85,20 @@ func (d *Driver) askToWait(ctx context.Context, conn net.Conn, id string, condit
 		defer resp.Body.Close()
 		return nil, refusal(resp)
 	}
-	head.N = maxWait
-	return resp.Body, nil
+	return bodyOf(resp, r, conn), nil
+}
+
+// bodyOf returns what reads the body of an answer whose head has come, without keeping the head: the answer may be long in
+// coming.
+func bodyOf(resp *http.Response, r *bufio.Reader, conn io.Reader) func() io.Reader {
+	body, length := behind(r, conn), resp.ContentLength
+	if slices.Contains(resp.TransferEncoding, "chunked") {
+		return func() io.Reader { return httputil.NewChunkedReader(io.LimitReader(body, maxWait)) }
+	}
+	if length < 0 || length > maxWait {
+		length = maxWait
+	}
+	return func() io.Reader { return io.LimitReader(body, length) }
 }
 
 // refusal is an answer of the engine that says no.
@@ -115,7 +129,7 @@ func (w *registration) take() (container.WaitResponse, error) {
 	defer w.conn.Close()
 	defer w.stop()
 	var res container.WaitResponse
-	err := json.NewDecoder(w.body).Decode(&res)
+	err := json.NewDecoder(w.body()).Decode(&res)
 	if errors.As(err, new(*json.SyntaxError)) {
 		return res, errors.New("the engine's answer to a wait is no JSON")
 	}

@@ -98,8 +98,8 @@ func contains(text string, parts ...string) bool {
 	return false
 }
 
-// watch registers for the next exit and starts the goroutine that waits for it. The condition must be next-exit: a
-// container that has not started yet is "not-running" already.
+// watch registers for the next exit. The condition must be next-exit: a container that has not started yet is "not-running"
+// already.
 func (c *cell) watch(ctx context.Context) error {
 	waitCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w, err := c.register(waitCtx, ctx, container.WaitConditionNextExit)
@@ -110,7 +110,7 @@ func (c *cell) watch(ctx context.Context) error {
 		}
 		return c.d.explain(ctx, "wait for cell "+c.name, err)
 	}
-	if !c.begin(cancel, func() { c.await(waitCtx, w) }) {
+	if !c.begin(cancel, func() { c.awaitEnd(waitCtx, w) }) {
 		cancel()
 		_, _ = w.take()
 		return fmt.Errorf("start cell %s: %w", c.name, errDestroyed)
@@ -118,7 +118,7 @@ func (c *cell) watch(ctx context.Context) error {
 	return nil
 }
 
-// begin runs await in a goroutine that Destroy waits for, unless the cell is destroyed.
+// begin has [cell.attend] run await, unless the cell is destroyed.
 func (c *cell) begin(cancel context.CancelFunc, await func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,9 +126,24 @@ func (c *cell) begin(cancel context.CancelFunc, await func()) bool {
 		return false
 	}
 	c.unwait = cancel
-	c.work.Go(func() {
+	c.await = func() {
 		defer cancel()
 		await()
-	})
+	}
 	return true
+}
+
+// attend has a goroutine wait for the cell's end from now on. Nobody needs it while a cell only waits for its call, which may be
+// long: one that ends meanwhile ends its streams too.
+func (c *cell) attend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attendLocked()
+}
+
+func (c *cell) attendLocked() {
+	if c.await != nil {
+		c.work.Go(c.await)
+		c.await = nil
+	}
 }

@@ -21,6 +21,7 @@ func (c *cell) Wait(ctx context.Context) (sandbox.Exit, error) {
 		return c.exit, c.exitErr
 	default:
 	}
+	c.attend()
 	select {
 	case <-c.exited:
 		return c.exit, c.exitErr
@@ -29,10 +30,10 @@ func (c *cell) Wait(ctx context.Context) (sandbox.Exit, error) {
 	}
 }
 
-// await takes the one answer of a registered wait and settles the cell. An answer is believed if the container does not
+// awaitEnd takes the one answer of a registered wait and settles the cell. An answer is believed if the container does not
 // run: engines have answered early. One that was lost is looked up, and the wait is taken up again while the container
 // runs. Nothing is known about a container that is being started, so that comes first.
-func (c *cell) await(ctx context.Context, w *registration) {
+func (c *cell) awaitEnd(ctx context.Context, w *registration) {
 	for try := 1; ; try++ {
 		res, err := w.take()
 		select {

@@ -70,6 +70,63 @@ func (s *suite) interrupted() {
 	s.equal("stdout", s.read(cell).stdout, "one\n")
 }
 
+// diverted: what a cell says meanwhile goes elsewhere, where the streams can do that, and what it says later to the reader; the end of
+// one that ends meanwhile is told.
+func (s *suite) diverted() {
+	cell := s.start("cat")
+	stdio := cell.Stdio()
+	stream, can := stdio.Stdout.(sandbox.Divertible)
+	if !can {
+		s.Skip("this driver's streams cannot be diverted")
+	}
+	heard, ended := make(chan string, 64), make(chan struct{})
+	stream.Divert(func(p []byte) { heard <- string(p) }, func() { close(ended) })
+	say := func(line string) {
+		if _, err := io.WriteString(stdio.Stdin, line); err != nil {
+			s.Fatal(err)
+		}
+	}
+	say("one\n")
+	said := ""
+	for said != "one\n" && strings.HasPrefix("one\n", said) {
+		select {
+		case part := <-heard:
+			said += part
+		case <-s.ctx.Done():
+			s.Fatalf("heard %q", said)
+		}
+	}
+	s.equal("what was diverted", said, "one\n")
+	if !stream.Restore([]byte("first\n")) {
+		s.Fatal("the stream of a cell that runs has ended")
+	}
+	say("two\n")
+	if err := stdio.Stdin.Close(); err != nil {
+		s.Fatal(err)
+	}
+	s.equal("stdout", s.read(cell).stdout, "first\ntwo\n")
+	select {
+	case <-ended:
+		s.Errorf("the end of a stream was told to who had diverted it before")
+	default:
+	}
+
+	cell = s.start("print", "hello")
+	if stream, can = cell.Stdio().Stdout.(sandbox.Divertible); !can {
+		s.Fatal("no other cell's stdout can be diverted")
+	}
+	stream.Divert(func([]byte) {}, func() { close(ended) })
+	select {
+	case <-ended:
+	case <-s.ctx.Done():
+		s.Fatal("the end of a stream was not told")
+	}
+	if stream.Restore(nil) {
+		s.Errorf("a stream that had ended was restored")
+	}
+	s.wait(cell)
+}
+
 // stdinEOF: closing stdin ends the process's input and leaves its output open.
 func (s *suite) stdinEOF() {
 	cell := s.start("cat")

@@ -49,6 +49,7 @@ func Run(t *testing.T, o Options) {
 		{"Capabilities", "", (*suite).capabilities},
 		{"EarlyOutput", "", (*suite).earlyOutput},
 		{"Interrupted", "", (*suite).interrupted},
+		{"Diverted", "", (*suite).diverted},
 		{"StdinEOF", "", (*suite).stdinEOF},
 		{"StdinClosedBeforeStart", "", (*suite).stdinClosedBeforeStart},
 		{"TwoStreams", "", (*suite).twoStreams},

@@ -7,7 +7,6 @@ import (
 	"path"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hotcell/hotcell/sandbox"
@@ -67,8 +66,8 @@ func TestConformance(t *testing.T) {
 
 // A leased cell keeps the contract of a sandbox, as far as one can that has started.
 func TestALeasedCellIsASandbox(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, answer, Options{Max: 2})
+	bothWays(t, func(t *testing.T, open func(fake.Program, Options) *bench) {
+		b := open(answer, Options{Max: 2})
 		defer b.close()
 		leased := func() sandbox.Sandbox {
 			spec := b.spec("s", "b", "p")

@@ -86,9 +86,9 @@ func TestTheGuard(t *testing.T) {
 
 // A cell that talks while it waits is heard for a while, and then is of no use.
 func TestAWaitingCellThatTalks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bothWays(t, func(t *testing.T, open func(fake.Program, Options) *bench) {
 		var printed atomic.Int64
-		b := newBench(t, func(ctx context.Context, _ *sandbox.Spec, stdin io.Reader, stdout, _ io.Writer) int {
+		b := open(func(ctx context.Context, _ *sandbox.Spec, stdin io.Reader, stdout, _ io.Writer) int {
 			io.WriteString(stdout, ready)
 			go func() { _, _ = bufio.NewReader(stdin).ReadString('\n') }()
 			for ctx.Err() == nil {

@@ -20,7 +20,7 @@ type member struct {
 	release func() // gives back what the cell holds beside itself
 
 	stdin          sandbox.Stdio
-	stdout, stderr *tap
+	stdout, stderr faucet
 
 	words atomic.Int64 // bytes that it printed while it waited
 	most  int64        // of these
@@ -42,19 +42,18 @@ func watchOver(box sandbox.Sandbox, name string, memory int64, release func(), m
 		Sandbox: box, name: name, memory: memory, made: time.Now(), release: release, most: most, gone: gone,
 		stdin: box.Stdio(), ready: make(chan struct{}), dead: make(chan struct{}),
 	}
-	m.stdout = newTap(m.stdin.Stdout, func(p []byte) {
+	m.stdout = drop(m.stdin.Stdout, func(p []byte) {
 		m.count(p)
 		if !m.hear(p) {
 			m.fail("it said something else than ready")
 		}
 	}, func() { m.fail("it ended") })
-	m.stderr = newTap(m.stdin.Stderr, m.count, func() {})
-	go m.stdout.pump() // both end with the cell, or with its lease
-	go m.stderr.pump()
+	m.stderr = drop(m.stdin.Stderr, m.count, func() {})
 	return m
 }
 
-// fail takes the cell out of the pool, unless a call has it.
+// fail takes the cell out of the pool, unless a call has it. It does not wait for the cell's end: who brings what the cell says
+// calls it, and has to be done before the cell is destroyed.
 func (m *member) fail(why string) {
 	m.once.Do(func() {
 		m.why = why
@@ -104,7 +103,7 @@ func (m *member) lease() bool {
 		return false
 	default:
 	}
-	return m.stdout.pass(first) && m.stderr.pass(nil)
+	return m.stdout.Restore(first) && m.stderr.Restore(nil)
 }
 
 // Waited implements [sandbox.Waited].

@@ -9,6 +9,26 @@ import (
 	"github.com/hotcell/hotcell/sandbox"
 )
 
+// faucet is a stream of a waiting cell: what it says is dropped until it is restored.
+type faucet interface {
+	io.Reader
+	// Restore opens it: the reader gets first, and then what the cell says from now on. It reports false when the stream has
+	// ended before.
+	Restore(first []byte) bool
+}
+
+// drop has heard see what a stream says, and ended its end, until it is restored. A stream that cannot be diverted is read for
+// that, by a goroutine that ends with the cell, or with its lease.
+func drop(from io.Reader, heard func([]byte), ended func()) faucet {
+	if d, ok := from.(sandbox.Divertible); ok {
+		d.Divert(heard, ended)
+		return d
+	}
+	t := newTap(from, heard, ended)
+	go t.pump()
+	return t
+}
+
 // tap reads a stream of a waiting cell and drops what it says, until it is opened: what is read from then on is for the
 // tap's own reader.
 type tap struct {
@@ -24,7 +44,7 @@ type tap struct {
 	handed chan struct{} // closed once the pump has let go
 }
 
-// drip is the most that a waiting cell's stream takes of memory here.
+// drip is how much of a waiting cell's stream is read at a time, and the longest first line.
 const drip = 1 << 10
 
 func newTap(from io.Reader, heard func([]byte), ended func()) *tap {
@@ -55,8 +75,8 @@ func (t *tap) pump() {
 	}
 }
 
-// pass opens the tap, with first in front of what comes. It reports false when the stream has ended before.
-func (t *tap) pass(first []byte) bool {
+// Restore implements faucet.
+func (t *tap) Restore(first []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err != nil {

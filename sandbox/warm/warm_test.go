@@ -151,8 +151,8 @@ func (b *bench) close() {
 }
 
 func TestTheSecondCallGetsACellThatWaited(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, answer, Options{})
+	bothWays(t, func(t *testing.T, open func(fake.Program, Options) *bench) {
+		b := open(answer, Options{})
 		defer b.close()
 		first, said := b.call(b.spec("s", "b", "p"))
 		if said != ready+"got hello\n" {
@@ -265,9 +265,9 @@ func TestOnlyItsOwnLineIsOutdated(t *testing.T) {
 }
 
 func TestADeadCellIsNeverLeased(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bothWays(t, func(t *testing.T, open func(fake.Program, Options) *bench) {
 		die := make(chan struct{})
-		b := newBench(t, func(ctx context.Context, spec *sandbox.Spec, stdin io.Reader, stdout, stderr io.Writer) int {
+		b := open(func(ctx context.Context, spec *sandbox.Spec, stdin io.Reader, stdout, stderr io.Writer) int {
 			if spec.Name == "skill-2" { // the first that waits
 				io.WriteString(stdout, ready)
 				<-die
@@ -288,8 +288,8 @@ func TestADeadCellIsNeverLeased(t *testing.T) {
 }
 
 func TestWhatAWaitingCellSaysIsDropped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(ctx context.Context, spec *sandbox.Spec, stdin io.Reader, stdout, stderr io.Writer) int {
+	bothWays(t, func(t *testing.T, open func(fake.Program, Options) *bench) {
+		b := open(func(ctx context.Context, spec *sandbox.Spec, stdin io.Reader, stdout, stderr io.Writer) int {
 			io.WriteString(stdout, ready+strings.Repeat("early\n", 1000))
 			io.WriteString(stderr, strings.Repeat("early\n", 1000))
 			line, _ := bufio.NewReader(stdin).ReadString('\n')
@@ -322,8 +322,8 @@ func TestACellThatIsNotReadyIsOfNoUse(t *testing.T) {
 		"ends": func(context.Context, *sandbox.Spec, io.Reader, io.Writer, io.Writer) int { return 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, program, Options{Ready: time.Second})
+			bothWays(t, func(t *testing.T, open func(fake.Program, Options) *bench) {
+				b := open(program, Options{Ready: time.Second})
 				defer b.close()
 				box, err := b.warm.Create(t.Context(), b.spec("s", "b", "p"))
 				if err != nil {
