@@ -85,6 +85,12 @@ type Waited interface {
 	Waited() (name string)
 }
 
+// Shortener is a [Sandbox] that can have its stdin take a shorter way than through its engine.
+type Shortener interface {
+	// Shorten has it do that, where it can, before anything is written. It takes its time: it is for cells that wait.
+	Shorten()
+}
+
 // Capabilities are facts about an engine.
 type Capabilities struct {
 	Engine   string   // "docker 20.10.24"

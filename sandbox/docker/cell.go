@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -34,6 +35,7 @@ type cell struct {
 	destroyed bool
 	stdinDone bool               // the caller has closed stdin
 	stream    *stream            // while attached
+	direct    *os.File           // stdin by a shorter way; nil: the stream's
 	unwait    context.CancelFunc // ends the wait for the exit
 	await     func()             // waits for it; nil before the start, and once it runs
 
@@ -126,8 +128,11 @@ func (c *cell) endedWithin(limit time.Duration) bool {
 // disconnect closes the streams. What has been received can still be read.
 func (c *cell) disconnect() {
 	c.mu.Lock()
-	s := c.stream
+	s, direct := c.stream, c.direct
 	c.mu.Unlock()
+	if direct != nil {
+		_ = direct.Close() // perhaps once more
+	}
 	c.stdout.Finish(io.ErrUnexpectedEOF)
 	c.stderr.Finish(io.ErrUnexpectedEOF)
 	if s != nil {
@@ -140,15 +145,20 @@ type input cell
 
 func (i *input) Write(p []byte) (int, error) {
 	i.mu.Lock()
-	s, done := i.stream, i.stdinDone
+	s, direct, done := i.stream, i.direct, i.stdinDone
 	i.mu.Unlock()
+	var to io.Writer
 	switch {
 	case done:
 		return 0, io.ErrClosedPipe
 	case s == nil:
 		return 0, errNotStarted
+	case direct != nil:
+		to = direct
+	default:
+		to = s.conn
 	}
-	n, err := s.conn.Write(p)
+	n, err := to.Write(p)
 	if err != nil {
 		return n, fmt.Errorf("stdin of cell %s: %w", i.name, err)
 	}
@@ -158,11 +168,14 @@ func (i *input) Write(p []byte) (int, error) {
 // Close delivers EOF to the process; before Start, as soon as it starts.
 func (i *input) Close() error {
 	i.mu.Lock()
-	s, done := i.stream, i.stdinDone
+	s, direct, done := i.stream, i.direct, i.stdinDone
 	i.stdinDone = true
 	i.mu.Unlock()
 	if s == nil || done {
 		return nil
+	}
+	if direct != nil {
+		_ = direct.Close()
 	}
 	_ = s.closeWrite() // fails only when the connection is gone, and stdin with it
 	return nil

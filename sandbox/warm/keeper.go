@@ -226,6 +226,9 @@ func (p *pool) await(m *member) error {
 	defer timer.Stop()
 	select {
 	case <-m.ready:
+		if s, ok := m.Sandbox.(sandbox.Shortener); ok {
+			s.Shorten()
+		}
 		return nil
 	case <-m.dead:
 		return errors.New(m.why)
