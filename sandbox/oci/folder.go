@@ -26,13 +26,26 @@ func (d *Driver) folder(instance, name string) folder {
 func (f folder) record() string { return filepath.Join(string(f), "cell.json") }
 func (f folder) config() string { return filepath.Join(string(f), "config.json") }
 func (f folder) state() string  { return filepath.Join(string(f), "state") }
-func (f folder) log() string    { return filepath.Join(string(f), "log") }
-func (f folder) pid() string    { return filepath.Join(string(f), "pid") }
-func (f folder) birth() string  { return filepath.Join(string(f), "birth") }
+func (f folder) stated() string {
+	return filepath.Join(f.state(), filepath.Base(filepath.Dir(string(f)))+"."+filepath.Base(string(f)), "state.json")
+}
+func (f folder) log() string   { return filepath.Join(string(f), "log") }
+func (f folder) pid() string   { return filepath.Join(string(f), "pid") }
+func (f folder) birth() string { return filepath.Join(string(f), "birth") }
 
 // remove removes the folder, with what a runtime has mounted in it: runsc keeps an empty network namespace there, and a runc
 // that was killed at its very beginning leaves a copy of itself.
 func (f folder) remove() error {
+	// First what is there mostly, without a look at what is.
+	for _, file := range []string{f.stated(), f.log(), f.config(), f.record()} {
+		_ = unix.Unlink(file)
+	}
+	for _, dir := range []string{filepath.Dir(f.stated()), f.state()} {
+		_ = unix.Rmdir(dir)
+	}
+	if unix.Rmdir(string(f)) == nil {
+		return nil
+	}
 	err := os.RemoveAll(string(f))
 	if !errors.Is(err, unix.EBUSY) {
 		return err
@@ -84,7 +97,7 @@ type process struct {
 func (f folder) process() (process, error) {
 	text, err := os.ReadFile(f.pid())
 	if errors.Is(err, fs.ErrNotExist) {
-		return f.stated()
+		return f.readState()
 	}
 	if err != nil {
 		return process{}, err
@@ -100,11 +113,10 @@ func (f folder) process() (process, error) {
 	return process{pid, string(birth)}, err
 }
 
-// stated returns the process that runc's state tells of. The state is there, at one stroke, before the process is let on to
+// readState returns the process that runc's state tells of. The state is there, at one stroke, before the process is let on to
 // where it waits.
-func (f folder) stated() (process, error) {
-	id := filepath.Base(filepath.Dir(string(f))) + "." + filepath.Base(string(f))
-	file, err := os.Open(filepath.Join(f.state(), id, "state.json"))
+func (f folder) readState() (process, error) {
+	file, err := os.Open(f.stated())
 	if err != nil {
 		return process{}, err
 	}
