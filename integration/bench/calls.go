@@ -77,7 +77,7 @@ func warmSection(ctx context.Context, b *bench) error {
 		}},
 		b.warmCall(onRunsc, prestartSkill),
 		b.warmCall(onOCI, framesSkill),
-		{runcPipe, b.yard.bundles(framesSkill).waiting},
+		{runcPipe, b.yard.bundles(framesSkill, false).waiting},
 		{localPipe, starter(local).waiting},
 		b.warmCall(onOCI, prestartSkill),
 		b.warmCall(onOCI, childSkill),
@@ -88,10 +88,10 @@ func coldSection(ctx context.Context, b *bench) error {
 	return b.race(ctx, "cold", b.rounds, []contender{
 		b.coldCall(onDocker, coldDocker),
 		{rawEngine, b.yard.bare(pythonContainer).cold},
-		{rawSame, b.yard.copied(childSkill).cold},
+		{rawSame, b.yard.copied(childSkill, false).cold},
 		{dockerRun, starter(dockerCLI).cold},
 		b.coldCall(onOCI, coldOCI),
-		{runcRun, b.yard.bundles(childSkill).cold},
+		{runcRun, b.yard.bundles(childSkill, false).cold},
 		b.coldCall(onRunsc, coldRunsc),
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/hotcell/hotcell/integration/rig"
+	"github.com/hotcell/hotcell/sandbox/cgroup"
 )
 
 // engine speaks to the Engine API with nothing in between: what the same work costs by itself.
@@ -136,8 +137,9 @@ var users atomic.Int64
 
 func nextUser() string { return strconv.FormatInt(67000+users.Add(1)%1000, 10) }
 
-// copied starts containers that are made exactly as hotcell's cells of a skill are, without what hotcell puts around them.
-func (y *yard) copied(skill string) starter {
+// copied starts containers that are made exactly as hotcell's cells of a skill are: alone, or each in a group, where hotcell's
+// have one.
+func (y *yard) copied(skill string, grouped bool) starter {
 	var form *blueprint
 	return func(ctx context.Context) (*peer, error) {
 		e, err := y.raw()
@@ -153,12 +155,27 @@ func (y *yard) copied(skill string) starter {
 		if err := json.Unmarshal([]byte(strings.ReplaceAll(form.text, form.user, nextUser())), &made); err != nil {
 			return nil, err
 		}
-		return e.start(ctx, made.Config, made.Host)
+		if !grouped || !form.grouped {
+			return e.start(ctx, made.Config, made.Host)
+		}
+		group, err := enclose(made.Host.Memory - cgroup.Slack)
+		if err != nil {
+			return nil, err
+		}
+		made.Host.CgroupParent = group.path()
+		p, err := e.start(ctx, made.Config, made.Host)
+		if err != nil {
+			return nil, errors.Join(err, group.remove())
+		}
+		return p.enclosed(group), nil
 	}
 }
 
-// blueprint is how a container was made, and the user id that it was made for.
-type blueprint struct{ text, user string }
+// blueprint is how a container was made, the user id that it was made for, and whether it was in a group of hotcell's.
+type blueprint struct {
+	text, user string
+	grouped    bool
+}
 
 type parts struct {
 	Config *container.Config
@@ -180,11 +197,12 @@ func (y *yard) blueprint(ctx context.Context, e *engine, skill string) (*bluepri
 		return nil, err
 	}
 	made := parts{found.Config, found.HostConfig}
+	grouped := made.Host.CgroupParent != ""
 	made.Config.Labels, made.Host.CgroupParent = nil, ""
 	user, _, _ := strings.Cut(made.Config.User, ":")
 	if user == "" {
 		return nil, fmt.Errorf("cell %s: expected a user id, it has none", id)
 	}
 	text, err := json.Marshal(made)
-	return &blueprint{string(text), user}, err
+	return &blueprint{string(text), user, grouped}, err
 }

@@ -28,11 +28,11 @@ type rawLoop struct {
 	failed   error
 }
 
-// loop is the raw counterpart of a load: the same container or bundle, the same lines in and out.
+// loop is the raw counterpart of a load: the same container or bundle in the same control groups, the same lines in and out.
 func (b *bench) loop(l sustained, at int) (work, error) {
-	start := b.yard.copied(framesSkill)
+	start := b.yard.copied(framesSkill, true)
 	if l.flavor == onOCI {
-		start = b.yard.bundles(framesSkill)
+		start = b.yard.bundles(framesSkill, true)
 	}
 	r := &rawLoop{start: start, stock: 1, removing: make(chan struct{}, at)}
 	if s := b.yard.sites[siteKey{l.flavor, true}]; s != nil {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+
+	"github.com/hotcell/hotcell/sandbox/cgroup"
 )
 
 // rawGroup is the control group around all that runs under runc without hotcell.
@@ -25,10 +27,10 @@ func removeGroups() {
 	}
 }
 
-// bundles starts `runc run` on copies of the bundle that hotcell makes for a cell of a skill, without what hotcell puts
-// around it.
-func (y *yard) bundles(skill string) starter {
-	var form []byte
+// bundles starts `runc run` on copies of the bundle that hotcell makes for a cell of a skill: alone, or each in a group as
+// hotcell's are.
+func (y *yard) bundles(skill string, grouped bool) starter {
+	var form *bundleForm
 	var serial atomic.Int64
 	return func(ctx context.Context) (*peer, error) {
 		path, err := exec.LookPath("runc")
@@ -44,22 +46,28 @@ func (y *yard) bundles(skill string) starter {
 		if err != nil {
 			return nil, err
 		}
-		name := fmt.Sprintf("hotcell-bench-%d-%d", os.Getpid(), serial.Add(1))
-		if err := os.WriteFile(filepath.Join(dir, "config.json"), personal(form, name), 0o600); err != nil {
-			return nil, err
+		name, parent, group := fmt.Sprintf("hotcell-bench-%d-%d", os.Getpid(), serial.Add(1)), "/"+rawGroup, around{}
+		if grouped {
+			if group, err = enclose(form.memory - cgroup.Slack); err != nil {
+				return nil, err
+			}
+			parent = group.path()
+		}
+		if err := os.WriteFile(filepath.Join(dir, "config.json"), form.personal(parent+"/"+name), 0o600); err != nil {
+			return nil, errors.Join(err, group.remove())
 		}
 		p, err := command(exec.CommandContext(ctx, path, "--root", filepath.Join(dir, "state"), "run", "--bundle", dir, name))
 		if err != nil {
-			return nil, errors.Join(err, os.RemoveAll(dir))
+			return nil, errors.Join(err, os.RemoveAll(dir), group.remove())
 		}
 		end := p.end
 		p.end = func(ctx context.Context) error { return errors.Join(end(ctx), os.RemoveAll(dir)) }
-		return p, nil
+		return p.enclosed(group), nil
 	}
 }
 
 // bundle reads what hotcell wrote for a cell that waits.
-func (y *yard) bundle(ctx context.Context, skill string) ([]byte, error) {
+func (y *yard) bundle(ctx context.Context, skill string) (*bundleForm, error) {
 	s, err := y.site(onOCI, true)
 	if err != nil {
 		return nil, err
@@ -68,11 +76,20 @@ func (y *yard) bundle(ctx context.Context, skill string) ([]byte, error) {
 		return nil, err
 	}
 	instance, name, _ := strings.Cut(s.Pool.Waiting(names[skill])[0], ".")
-	return os.ReadFile(filepath.Join(s.Folder, "run", instance, name, "config.json"))
+	text, err := os.ReadFile(filepath.Join(s.Folder, "run", instance, name, "config.json"))
+	if err != nil {
+		return nil, err
+	}
+	return newForm(text)
 }
 
-// personal is a bundle with a control group and a user id of its own.
-func personal(form []byte, name string) []byte {
+// bundleForm is a bundle with another's control group and user id.
+type bundleForm struct {
+	text, group, user string
+	memory            int64
+}
+
+func newForm(text []byte) (*bundleForm, error) {
 	var spec struct {
 		Process struct {
 			User struct {
@@ -81,9 +98,20 @@ func personal(form []byte, name string) []byte {
 		} `json:"process"`
 		Linux struct {
 			CgroupsPath string `json:"cgroupsPath"`
+			Resources   struct {
+				Memory struct {
+					Limit int64 `json:"limit"`
+				} `json:"memory"`
+			} `json:"resources"`
 		} `json:"linux"`
 	}
-	_ = json.Unmarshal(form, &spec) // the driver wrote it
-	text := strings.ReplaceAll(string(form), spec.Linux.CgroupsPath, "/"+rawGroup+"/"+name)
-	return []byte(strings.ReplaceAll(text, fmt.Sprint(spec.Process.User.UID), nextUser()))
+	if err := json.Unmarshal(text, &spec); err != nil {
+		return nil, err
+	}
+	return &bundleForm{string(text), spec.Linux.CgroupsPath, fmt.Sprint(spec.Process.User.UID), spec.Linux.Resources.Memory.Limit}, nil
+}
+
+// personal is the bundle with a control group and a user id of its own.
+func (f *bundleForm) personal(group string) []byte {
+	return []byte(strings.NewReplacer(f.group, group, f.user, nextUser()).Replace(f.text))
 }

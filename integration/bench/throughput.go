@@ -32,12 +32,12 @@ func loads() []sustained {
 func (l sustained) at(n int) string    { return fmt.Sprintf("hotcell, %s, %d in flight", l.name, n) }
 func (l sustained) rawAt(n int) string { return fmt.Sprintf("raw loop, %s, %d in flight", l.name, n) }
 
-// calls is how many calls one measurement has: enough that all callers have two at least.
+// calls is how many calls one measurement has: enough that all callers have two at least, and that the first and the last are few.
 func (b *bench) calls(at int) int {
 	if b.short {
 		return max(6, at)
 	}
-	return max(16, 2*at)
+	return max(32, 2*at)
 }
 
 // turn is one side of a load with so many callers.
@@ -64,11 +64,16 @@ func (b *bench) turns() (all []turn) {
 	return all
 }
 
-// throughputSection lets all take turns, three times over.
+// throughputSection lets all take turns, five times over. Who of two neighbours is first changes with each pass, after the first:
+// there a raw loop learns from hotcell how many wait.
 func throughputSection(ctx context.Context, b *bench) error {
 	turns, figures := b.turns(), map[string][]float64{}
 	for pass := range passes(b.short) {
-		for _, t := range turns {
+		for i := range turns {
+			t := turns[i]
+			if next := i ^ 1; pass%2 == 1 && next < len(turns) {
+				t = turns[next]
+			}
 			if ctx.Err() != nil {
 				break
 			}
@@ -95,7 +100,7 @@ func passes(short bool) int {
 	if short {
 		return 1
 	}
-	return 3
+	return 5
 }
 
 // work is what many do at a time.

@@ -2,12 +2,12 @@ package rig
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -44,15 +44,17 @@ func withoutEngine(r *Rig, cfg *executor.Config, opts Options) error {
 	r.end = func() error { return errors.Join(driver.Close(), os.RemoveAll(dir)) }
 	r.shoot = func(_ context.Context, id string) error {
 		instance, name, _ := strings.Cut(id, ".")
-		text, err := os.ReadFile(filepath.Join(dir, "run", instance, name, "pid"))
+		text, err := os.ReadFile(filepath.Join(dir, "run", instance, name, "state", id, "state.json")) // runc's
 		if err != nil {
 			return err
 		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil || pid < 2 {
-			return fmt.Errorf("process id %q of %s: %w", text, id, err)
+		var state struct {
+			PID int `json:"init_process_pid"`
 		}
-		return syscall.Kill(pid, syscall.SIGKILL)
+		if err := json.Unmarshal(text, &state); err != nil || state.PID < 2 {
+			return fmt.Errorf("process id %d of %s: %w", state.PID, id, err)
+		}
+		return syscall.Kill(state.PID, syscall.SIGKILL)
 	}
 	r.describe = func(_ context.Context, id string) ([]byte, error) {
 		instance, name, _ := strings.Cut(id, ".")

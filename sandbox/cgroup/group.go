@@ -3,6 +3,7 @@ package cgroup
 import (
 	"context"
 	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +36,7 @@ type Group struct {
 	killed    bool // the first process died of SIGKILL
 	verified  bool // the container was seen in here
 	last      sandbox.Evidence
+	over      bool // no process is left: last is how it ended
 	removed   bool
 }
 
@@ -118,7 +120,7 @@ func (g *Group) Evidence(killed bool) sandbox.Evidence {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.removed || g.container == "" {
+	if g.over || g.removed || g.container == "" {
 		return g.last
 	}
 	if g.verified = g.verified || g.kind.entered(g.path); !g.verified {
@@ -127,6 +129,18 @@ func (g *Group) Evidence(killed bool) sandbox.Evidence {
 	g.killed = g.killed || killed
 	g.last = g.read()
 	return g.last
+}
+
+// Ended is [Group.Evidence] of a cell whose processes have all ended, and whose groups are all there still: what it says
+// stands.
+func (g *Group) Ended(killed bool) sandbox.Evidence {
+	ev := g.Evidence(killed)
+	if g != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.over = ev.Confidence == sandbox.ConfidenceKernel
+	}
+	return ev
 }
 
 func (g *Group) read() sandbox.Evidence {
@@ -246,6 +260,10 @@ func (g *Group) Remove() error {
 	_ = g.Evidence(false) // the last look
 	g.mu.Lock()
 	g.removed = true
+	var within []string
+	if name, ok := strings.CutPrefix(g.container, g.path+"/"); ok {
+		within = append(within, name)
+	}
 	g.mu.Unlock()
 	if g.ring != nil {
 		g.ring.close() // before the removal, which rings it
@@ -256,7 +274,7 @@ func (g *Group) Remove() error {
 	g.cancel()
 	g.work.Wait()
 	if g.own {
-		if err := g.m.destroy(g.path); err != nil {
+		if err := g.m.destroy(g.path, within...); err != nil {
 			return err
 		}
 	}

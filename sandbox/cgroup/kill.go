@@ -110,10 +110,16 @@ func (m *Manager) freeze(path string) (thaw func()) {
 	}
 }
 
-// destroy kills what is left in a group and removes it.
-func (m *Manager) destroy(path string) error {
-	if err := m.kill(path); err != nil {
+// destroy kills what is left in a group and removes it. One whose limits go at once, as the kernel lets no group go that has a
+// process in it, has nothing left.
+func (m *Manager) destroy(path string, likely ...string) error {
+	if err := below(path); err != nil {
 		return err
 	}
-	return removeAll(m.mounts.all, path)
+	if removeTree(filepath.Join(m.mounts.memory(), path), likely...) != nil {
+		if err := m.kill(path); err != nil {
+			return err
+		}
+	}
+	return removeAll(m.mounts.all, path, likely...)
 }

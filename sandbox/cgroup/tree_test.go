@@ -331,3 +331,27 @@ func TestARemovalThatFailed(t *testing.T) {
 		t.Errorf("still there: %v, %+v", g.m.live, g.m.List())
 	}
 }
+
+// What was seen at the end stands, whatever becomes of the groups, and nothing is read again.
+func TestTheEndStands(t *testing.T) {
+	g := fixture(t, map[string]string{"memory.events": quietEvents, "memory.peak": "4096", "box/cpu.stat": "throttled_usec 1000"})
+	end := g.Ended(false)
+	if end.Confidence != sandbox.ConfidenceKernel || end.Usage.MemoryPeak != 4096 {
+		t.Fatalf("got %+v, want the kernel's word", end)
+	}
+	if err := os.WriteFile(filepath.Join(g.m.mounts.unified, g.path, "memory.peak"), []byte("8192\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if ev := g.Evidence(true); ev != end {
+		t.Errorf("got %+v, want %+v", ev, end)
+	}
+}
+
+func TestNoRootIsDestroyed(t *testing.T) {
+	g := fixture(t, nil)
+	for _, path := range []string{"/", "", "/hotcell/../..", "hotcell"} {
+		if err := g.m.destroy(path); err == nil {
+			t.Errorf("destroyed %q", path)
+		}
+	}
+}

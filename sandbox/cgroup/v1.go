@@ -2,14 +2,14 @@ package cgroup
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
-	"github.com/containerd/cgroups/v3/cgroup1"
-	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/hotcell/hotcell/sandbox"
 )
@@ -75,19 +75,36 @@ func (v v1) hold(path string) error {
 
 // enclose makes a cell's group and its bell.
 func (v v1) enclose(path string, limit int64) (*ring, error) {
-	group, err := cgroup1.New(cgroup1.StaticPath(path), &specs.LinuxResources{
-		Memory: &specs.LinuxMemory{Limit: &limit, Swap: v.swap(limit)},
-	}, cgroup1.WithHierarchy(func() ([]cgroup1.Subsystem, error) {
-		return []cgroup1.Subsystem{cgroup1.NewMemory(filepath.Dir(v.controllers["memory"]))}, nil
-	}))
+	dir := filepath.Join(v.controllers["memory"], path)
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	bytes := strconv.FormatInt(limit, 10)
+	if err := write(bytes, dir, "memory.limit_in_bytes"); err != nil {
+		return nil, err
+	}
+	if err := write(bytes, dir, "memory.memsw.limit_in_bytes"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err // a kernel that doesn't account for swap has no such file
+	}
+	return bell(dir)
+}
+
+// bell is rung by the kernel when memory runs out in a group or above it.
+func bell(dir string) (*ring, error) {
+	state, err := open(filepath.Join(dir, "memory.oom_control"), unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	fd, err := group.OOMEventFD()
+	defer func() { _ = unix.Close(state) }() // read only
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
+		return nil, os.NewSyscallError("eventfd2", err)
+	}
+	if err := write(fmt.Sprintf("%d %d", fd, state), dir, "cgroup.event_control"); err != nil {
+		_ = unix.Close(fd)
 		return nil, err
 	}
-	return newRing(int(fd))
+	return newRing(fd)
 }
 
 // swap is the limit of memory and swap together, nil where the kernel doesn't account for swap.

@@ -35,12 +35,13 @@ func (c *cache) path(kind, key string) string { return filepath.Join(c.dir, kind
 
 // hold keeps what is in the cache, and in use by cells, as it is until release. Exclusive, nobody else holds it.
 func (c *cache) hold(exclusive bool) (release func(), err error) {
-	for _, kind := range []string{kindTree, kindCustom, kindRoot, "tmp"} {
-		if err := os.MkdirAll(filepath.Join(c.dir, kind), 0o700); err != nil {
+	f, err := os.OpenFile(filepath.Join(c.dir, "lock"), os.O_RDWR, 0) // the last that is made
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = c.make(); err != nil {
 			return nil, err
 		}
+		f, err = os.OpenFile(filepath.Join(c.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	}
-	f, err := os.OpenFile(filepath.Join(c.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +62,16 @@ func (c *cache) hold(exclusive bool) (release func(), err error) {
 	return func() { _ = f.Close() }, nil // which unlocks
 }
 
+// make makes the cache's folders.
+func (c *cache) make() error {
+	for _, kind := range []string{kindTree, kindCustom, kindRoot, "tmp"} {
+		if err := os.MkdirAll(filepath.Join(c.dir, kind), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ensure returns a folder, filling it if it is not there. The caller holds the cache. Callers at the same time share one
 // fill; another process's is as good as ours.
 func (c *cache) ensure(kind, key string, fill func(dir string) error) (string, error) {
@@ -71,6 +82,9 @@ func (c *cache) ensure(kind, key string, fill func(dir string) error) (string, e
 	_, err, _ := c.fills.Do(final, func() (any, error) {
 		if _, err := os.Lstat(final); err == nil {
 			return nil, nil
+		}
+		if err := c.make(); err != nil { // whatever was taken away
+			return nil, err
 		}
 		tmp := filepath.Join(c.dir, "tmp", strings.ToLower(rand.Text()))
 		defer func() { _ = os.RemoveAll(tmp) }() // not there after success

@@ -2,6 +2,7 @@ package oci
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,7 +71,11 @@ func (d *Driver) prepare(spec *sandbox.Spec, p program, bundle *specs.Spec, poin
 	undo.Add("control group", func(context.Context) error { return c.group.Remove() })
 	bundle.Linux.CgroupsPath = path.Join(c.group.Path(), c.id)
 	c.limits = limitsOf(bundle.Linux.Resources)
-	if err := writeJSON(c.dir.config(), bundle); err != nil {
+	text, err := json.Marshal(bundle)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(c.dir.config(), text, 0o600); err != nil { // for the runtime, which comes later
 		return nil, err
 	}
 	return c, writeJSON(c.dir.record(), record{Labels: d.labels(spec.Labels), Created: time.Now(), Uses: uses})

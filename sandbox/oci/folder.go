@@ -26,13 +26,36 @@ func (d *Driver) folder(instance, name string) folder {
 func (f folder) record() string { return filepath.Join(string(f), "cell.json") }
 func (f folder) config() string { return filepath.Join(string(f), "config.json") }
 func (f folder) state() string  { return filepath.Join(string(f), "state") }
-func (f folder) log() string    { return filepath.Join(string(f), "log") }
-func (f folder) pid() string    { return filepath.Join(string(f), "pid") }
-func (f folder) birth() string  { return filepath.Join(string(f), "birth") }
+func (f folder) stated() string {
+	return filepath.Join(f.state(), filepath.Base(filepath.Dir(string(f)))+"."+filepath.Base(string(f)), "state.json")
+}
+func (f folder) log() string   { return filepath.Join(string(f), "log") }
+func (f folder) pid() string   { return filepath.Join(string(f), "pid") }
+func (f folder) birth() string { return filepath.Join(string(f), "birth") }
 
-// remove removes the folder, with what a runtime has mounted in it: runsc keeps an empty network namespace there.
+// remove removes the folder, with what a runtime has mounted in it: runsc keeps an empty network namespace there, and a runc
+// that was killed at its very beginning leaves a copy of itself.
 func (f folder) remove() error {
-	_ = unix.Unmount(filepath.Join(f.state(), "null-netns"), unix.MNT_DETACH) // mostly not there; what it is tells the removal
+	// First what is there mostly, without a look at what is.
+	for _, file := range []string{f.stated(), f.log(), f.config(), f.record()} {
+		_ = unix.Unlink(file)
+	}
+	for _, dir := range []string{filepath.Dir(f.stated()), f.state()} {
+		_ = unix.Rmdir(dir)
+	}
+	if unix.Rmdir(string(f)) == nil {
+		return nil
+	}
+	err := os.RemoveAll(string(f))
+	if !errors.Is(err, unix.EBUSY) {
+		return err
+	}
+	for _, pattern := range []string{"null-netns", "*/runc.*"} {
+		mounted, _ := filepath.Glob(filepath.Join(f.state(), pattern)) // it fails for bad patterns alone
+		for _, point := range mounted {
+			_ = unix.Unmount(point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) // the removal tells
+		}
+	}
 	return os.RemoveAll(string(f))
 }
 
@@ -73,6 +96,9 @@ type process struct {
 // process returns the cell's first process: an error that wraps [fs.ErrNotExist] if it had none.
 func (f folder) process() (process, error) {
 	text, err := os.ReadFile(f.pid())
+	if errors.Is(err, fs.ErrNotExist) {
+		return f.readState()
+	}
 	if err != nil {
 		return process{}, err
 	}
@@ -85,6 +111,50 @@ func (f folder) process() (process, error) {
 		err = nil // its supervisor died before it wrote it down
 	}
 	return process{pid, string(birth)}, err
+}
+
+// readState returns the process that runc's state tells of. The state is there, at one stroke, before the process is let on to
+// where it waits.
+func (f folder) readState() (process, error) {
+	file, err := os.Open(f.stated())
+	if err != nil {
+		return process{}, err
+	}
+	defer func() { _ = file.Close() }() // read only
+	var pid int
+	var birth uint64
+	if err := members(json.NewDecoder(file), map[string]any{"init_process_pid": &pid, "init_process_start": &birth}); err != nil {
+		return process{}, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	return process{pid, strconv.FormatUint(birth, 10)}, nil
+}
+
+// members reads some members of an object, and no more of it than has them all: what is behind them is long.
+func members(d *json.Decoder, want map[string]any) error {
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for left := len(want); left > 0; {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name, ok := key.(string)
+		if !ok {
+			return fmt.Errorf("%d of %d members that were expected are not there", left, len(want))
+		}
+		var rest json.RawMessage
+		value, wanted := want[name]
+		if !wanted {
+			value = &rest
+		} else {
+			left--
+		}
+		if err := d.Decode(value); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // lives reports whether the process runs. A zombie does not.

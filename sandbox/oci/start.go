@@ -99,7 +99,11 @@ func (c *cell) start(ctx context.Context) error {
 
 // create runs the runtime's create: afterwards the cell's first process is there and waits.
 func (c *cell) create(ctx context.Context, stdio [3]*os.File) error {
-	cmd := c.program.command(ctx, c, "create", "--bundle", string(c.dir), "--pid-file", c.dir.pid(), c.id)
+	args := []string{"create", "--bundle", string(c.dir)}
+	if c.program.name != "runc" { // it writes this file through to the disk, and the same into its state before
+		args = append(args, "--pid-file", c.dir.pid())
+	}
+	cmd := c.program.command(ctx, c, append(args, c.id)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdio[0], stdio[1], stdio[2]
 	cmd.SysProcAttr = ownGroup()
 	err := c.timed(ctx, "runtime_create", cmd.Run)
@@ -131,7 +135,7 @@ func (c *cell) adopt() error {
 	if err != nil {
 		return unavailable("start cell %s: %s has written no process id: %v", c.name, c.program.name, err)
 	}
-	if _, birth, ok := lookUp(p.pid); ok {
+	if _, birth, ok := lookUp(p.pid); ok && p.birth == "" {
 		if err := os.WriteFile(c.dir.birth(), []byte(birth), 0o600); err != nil {
 			return err
 		}

@@ -22,7 +22,11 @@ func (c *cell) await() {
 	if status.Signaled() {
 		exit.Code = 128 + int(status.Signal())
 	}
-	exit.Evidence = c.group.Evidence(status.Signaled() && status.Signal() == unix.SIGKILL)
+	killed, look := status.Signaled() && status.Signal() == unix.SIGKILL, c.group.Ended
+	if c.program.name == "runsc" { // the first of several
+		look = c.group.Evidence
+	}
+	exit.Evidence = look(killed)
 	c.settle(exit, nil)
 }
 
