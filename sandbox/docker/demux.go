@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 )
 
 // The stream numbers in a frame's header.
@@ -57,6 +58,9 @@ func demux(r io.Reader, stdout, stderr io.Writer) error {
 		}
 		if err := in.copy(sink, int(length)); err != nil {
 			return err
+		}
+		if len(in.got) == 0 {
+			runtime.Gosched() // or the reader would wait for a look at whether more has come
 		}
 	}
 }
