@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 // intakeAt opens an intake.
@@ -319,4 +321,41 @@ func descriptors(t *testing.T) int {
 	all, err := os.ReadDir("/proc/self/fd")
 	must(t, err)
 	return len(all)
+}
+
+// tries counts transactions.
+type tries struct {
+	blind
+	n atomic.Int64
+}
+
+func (w *tries) Wrote(time.Duration, error) { w.n.Add(1) }
+
+// A journal that takes no writes is not asked all the time to take over what waits, and does so by itself once it can.
+func TestTakingOverIsTriedNowAndThen(t *testing.T) {
+	onlySQLite(t)
+	w := &tries{}
+	s := opened(t, Options{Watch: w})
+	flush(t, s)
+	var pages int
+	must(t, s.write.QueryRow("PRAGMA page_count").Scan(&pages))
+	limit := func(n int) {
+		if _, err := s.write.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(pages)
+	big := taken("c1", "r1")
+	big.Skill = strings.Repeat("x", 64<<10)
+	accept(t, s, big)
+	began, before := time.Now(), w.n.Load()
+	testutil.Poll(t, time.Minute, func() bool { return w.n.Load() >= before+4 })
+	if took := time.Since(began); took < 200*time.Millisecond {
+		t.Errorf("it was tried four times within %s", took)
+	}
+	limit(1 << 30)
+	testutil.Poll(t, time.Minute, func() bool { return !s.waits() })
+	if find(t, s, "c1").Skill != big.Skill {
+		t.Error("it is not there")
+	}
 }

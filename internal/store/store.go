@@ -204,7 +204,9 @@ func (s *Store) closeFiles() error {
 		errs = append(errs, s.before.Close())
 	}
 	if s.asker != nil {
-		errs = append(errs, s.asker.Close())
+		if err := s.asker.Close(); !errors.Is(err, sql.ErrConnDone) { // it was closed before
+			errs = append(errs, err)
+		}
 	}
 	errs = append(errs, s.stmts.close())
 	for _, db := range []*sql.DB{s.read, s.write} {
