@@ -74,7 +74,9 @@ func TestCompanyKnowsItsOwn(t *testing.T) {
 					c.since = now
 				}
 			},
-			"pass": func(t *rapid.T) { now = now.Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "seconds")) * time.Second) },
+			"pass": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "seconds")) * time.Second)
+			},
 		})
 	})
 }

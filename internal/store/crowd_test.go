@@ -209,7 +209,11 @@ func TestKilledBetweenAcceptanceAndTheJournal(t *testing.T) {
 		if earlier := accept(t, s, r); earlier == nil || earlier.ID != said[2] {
 			t.Errorf("sent again: %+v", earlier)
 		}
-		end(t, s, func() control.Record { r.ID = said[2]; r.State, r.Ended, r.Answer = control.Succeeded, time.Now(), []byte(`{}`); return r }())
+		end(t, s, func() control.Record {
+			r.ID = said[2]
+			r.State, r.Ended, r.Answer = control.Succeeded, time.Now(), []byte(`{}`)
+			return r
+		}())
 	}
 }
 
