@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/oklog/ulid/v2"
-
 	"github.com/hotcell/hotcell/internal/control"
 )
 
@@ -70,7 +68,7 @@ func crowdMember(path string) int {
 // crowdCall is long enough for the intake to be replaced every now and then.
 func crowdCall(reqID string) control.Record {
 	return control.Record{Call: control.Call{
-		ID: ulid.Make().String(), ReqID: reqID, Principal: "p", Skill: strings.Repeat("x", 2<<10), Door: "test", State: control.Queued, Accepted: time.Now(),
+		ID: fmt.Sprintf("c-%d-%016x", os.Getpid(), rand.Uint64()), ReqID: reqID, Principal: "p", Skill: strings.Repeat("x", 2<<10), Door: "test", State: control.Queued, Accepted: time.Now(),
 	}, Digest: "d", Instance: fmt.Sprint(os.Getpid())}
 }
 

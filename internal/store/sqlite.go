@@ -93,7 +93,7 @@ func (e *sqliteEngine) present() error {
 func (e *sqliteEngine) ready() error { return e.present() }
 
 func (e *sqliteEngine) bytes() (bytes int64) {
-	for _, name := range []string{e.path, e.path + "-wal"} {
+	for _, name := range []string{e.path, e.path + "-wal", e.intake()} {
 		if info, err := os.Stat(name); err == nil {
 			bytes += info.Size()
 		}

@@ -66,6 +66,7 @@ func (s *Store) commit(b batch) {
 	err := s.transact(slices.Concat(late, urgent), true)
 	lost := err
 	if err != nil && len(urgent) > 0 && !s.engine.busy(err) {
+		s.unpoured = nil // of the neighbour's
 		lost = s.transact(late, true)
 	}
 	if lost != nil && len(late) > 0 {
@@ -76,7 +77,6 @@ func (s *Store) commit(b batch) {
 			o.done <- err
 			continue
 		}
-		s.unpoured = err
 		o.done <- s.transact([]*op{o}, false)
 	}
 }
