@@ -105,10 +105,11 @@ func (in *intake) look() error {
 		in.begin()
 		in.size = info.Size()
 	}
+	before := in.head
 	if in.head, err = in.taken(); err != nil {
 		return err
 	}
-	if len(in.waiting) > 0 {
+	if in.head != before {
 		in.forget(func(e *entry) bool { return 0 < e.end && e.end <= in.head })
 	}
 	if in.read < in.head {
