@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 	"github.com/hotcell/hotcell/internal/testutil"
 )
 
-// locked keeps everybody from writing into a journal until release is called.
+// locked keeps everybody from writing into a journal, and from accepting calls, until release is called.
 func locked(t *testing.T, path string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -31,7 +33,17 @@ func locked(t *testing.T, path string) (release func()) {
 		_, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
 		return err == nil
 	})
+	intake, err := os.Open(path + "-intake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(intake.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
 	return sync.OnceFunc(func() {
+		if err := intake.Close(); err != nil {
+			t.Error(err)
+		}
 		if _, err := conn.ExecContext(context.Background(), "ROLLBACK"); err != nil {
 			t.Error(err)
 		}

@@ -51,7 +51,7 @@ func advice(e engine, err error) string {
 		return "move it away, or " + elsewhere
 	case errors.Is(err, errNewer):
 		return "run that version, or " + elsewhere
-	case errors.Is(err, errOpening):
+	case errors.Is(err, errOpening), errors.Is(err, errIntakeBusy):
 		return "end it, or try again"
 	case errors.Is(err, fs.ErrNotExist):
 		return "make its folder, or " + elsewhere

@@ -22,7 +22,12 @@ import (
 	"github.com/hotcell/hotcell/internal/testutil"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if path := os.Getenv(envCrowd); path != "" {
+		os.Exit(crowdMember(path))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // envPostgres names the variable with the URL of a server: with it the tests of this package run over Postgres.
 const envPostgres = "HOTCELL_TEST_POSTGRES"

@@ -38,29 +38,27 @@ func (s *Store) acceptFirst(ctx context.Context, r control.Record, since time.Ti
 }
 
 func (s *Store) enter(ctx context.Context, r control.Record, since time.Time) (*control.Record, error) {
-	if s.intake.n.Load() > 0 && time.Now().UnixNano()-s.intake.oldest.Load() > int64(lagLimit) {
+	e, err := entryOf(&r)
+	if err != nil {
+		return nil, err
+	}
+	if s.waits() && time.Now().UnixNano()-s.intake.oldest.Load() > int64(lagLimit) {
 		if err := s.flush(ctx); err != nil {
 			return nil, err
 		}
 	}
-	key := keyOfRequest(&r)
 	before := func() (*control.Record, error) {
-		if s.company.first(key, r.Accepted.Sub(since)) {
+		if s.company.first(e.key(), r.Accepted, since) {
 			return nil, nil
 		}
-		stmt := s.before
-		if s.pen.TryLock() { // the connection that wrote last knows what is there
-			defer s.pen.Unlock()
-			stmt = s.stmts.earlier
-		}
-		old, err := scan(stmt.QueryRow(r.ReqID, r.Principal, r.Agent, since.UnixMicro()))
+		old, err := scan(s.before.QueryRow(r.ReqID, r.Principal, r.Agent, since.UnixMicro()))
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil, nil
 		}
 		return &old, err
 	}
 	for {
-		earlier, err := s.intake.take(ctx, r, s.synced, before)
+		earlier, err := s.intake.take(ctx, e, before, func() { s.company.accepted(e.id, e.key()) })
 		if errors.Is(err, errWaits) {
 			if err = s.flush(ctx); err == nil {
 				continue
@@ -70,7 +68,6 @@ func (s *Store) enter(ctx context.Context, r control.Record, since time.Time) (*
 			return nil, err
 		}
 		if earlier == nil {
-			s.company.accepted(r.ID, key)
 			s.queue.nudge()
 		}
 		return earlier, nil
@@ -85,42 +82,58 @@ func (s *Store) flush(ctx context.Context) error {
 	if !s.waits() {
 		return nil
 	}
-	return s.ask(ctx, func(*sql.Tx) error { return nil })
+	return s.ask(ctx, func(*sql.Tx) error { return s.unpoured })
 }
 
 // readLimit is how long who reads waits for what was accepted just now to be in the journal.
 const readLimit = time.Second
 
-// freshen is flush for who reads: where nothing can be written, what is there is told.
+// freshen is flush for who reads, also of what other processes accepted: where nothing can be written, what is there is told.
 func (s *Store) freshen(ctx context.Context) {
+	if s.intake == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	_ = s.flush(ctx) // who writes is told
+	_ = s.intake.locked(ctx, readLimit, s.intake.look) // who writes is told
+	_ = s.flush(ctx)
 }
 
-// pour writes what waits in the intake, in a transaction. It returns what that was.
-func (s *Store) pour(tx *sql.Tx) ([]entry, error) {
+// pour writes what waits in the intake, in a transaction. It returns what that was. An intake that can't be read holds up nothing else: what of
+// it is known here is written.
+func (s *Store) pour(tx *sql.Tx) (load, error) {
+	s.unpoured = nil
 	if !s.waits() {
-		return nil, nil
+		return load{}, nil
 	}
-	waiting, err := s.intake.all()
-	for i := range waiting {
+	var l load
+	l, s.unpoured = s.intake.all()
+	seen := s.company.comings()
+	for i := range l.calls {
+		e := &l.calls[i]
+		_, err := tx.Stmt(s.stmts.accept).Exec(e.id, e.reqID, e.principal, e.agent, e.digest, e.instance, e.accepted, []byte(e.view), 0)
 		if err != nil {
-			return nil, err
-		}
-		var view []byte
-		if view, err = encode(waiting[i].Call); err == nil {
-			err = s.insert(tx, &waiting[i].Record, view, 0)
+			return load{}, err
 		}
 	}
-	if err == nil {
-		err = s.company.look(tx)
+	if s.unpoured != nil {
+		return l, nil
 	}
-	return waiting, err
+	return l, s.company.look(tx, seen)
 }
 
 // insert writes a call that was accepted, once.
 func (s *Store) insert(tx *sql.Tx, r *control.Record, view []byte, counted int64) error {
 	_, err := tx.Stmt(s.stmts.accept).Exec(r.ID, r.ReqID, r.Principal, r.Agent, r.Digest, r.Instance, r.Accepted.UnixMicro(), view, counted)
 	return err
+}
+
+// poured tells the intake what was taken over. Where that fails, it is taken over once more by who opens the journal next, which changes
+// nothing.
+func (s *Store) poured(l load) {
+	err := s.intake.over(l)
+	if now := s.now(); err != nil && now.Sub(s.moaned) >= lamentEvery {
+		s.log.Warn("the journal's intake can't be written", "error", err)
+		s.moaned = now
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -37,8 +38,8 @@ func (e *sqliteEngine) connect(ctx context.Context, sync string) (write, read *s
 	if read, err = connect(e.path, sync, true); err != nil {
 		return write, nil, err
 	}
-	read.SetMaxOpenConns(readers)
-	read.SetMaxIdleConns(readers)
+	read.SetMaxOpenConns(readers + 1) // and who accepts calls
+	read.SetMaxIdleConns(readers + 1)
 	if err := probe(ctx, write); err != nil {
 		return write, read, err
 	}
@@ -70,7 +71,14 @@ func (e *sqliteEngine) within(ctx context.Context) (context.Context, context.Can
 	return ctx, func() {}
 }
 
-func (e *sqliteEngine) intake() string { return e.path + "-intake" }
+// intake is beside the file itself, as SQLite's own are, whatever links lead to it.
+func (e *sqliteEngine) intake() string {
+	path := e.path
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return path + "-intake"
+}
 
 func (e *sqliteEngine) beats() *sql.DB { return nil }
 
@@ -85,7 +93,7 @@ func (e *sqliteEngine) present() error {
 func (e *sqliteEngine) ready() error { return e.present() }
 
 func (e *sqliteEngine) bytes() (bytes int64) {
-	for _, name := range []string{e.path, e.path + "-wal"} {
+	for _, name := range []string{e.path, e.path + "-wal", e.intake()} {
 		if info, err := os.Stat(name); err == nil {
 			bytes += info.Size()
 		}

@@ -65,11 +65,10 @@ type Store struct {
 
 	write    *sql.DB // one connection
 	read     *sql.DB
-	pen      sync.Mutex // held by who uses write
-	intake   *intake    // nil: calls are written at once
-	before   *sql.Stmt  // on read: finds earlier calls, for the intake
-	company  *company   // with the intake
-	synced   bool       // what is in the intake is on the disk
+	intake   *intake   // nil: calls are written at once
+	asker    *sql.Conn // of read, with the intake: whoever accepts waits for no other reader
+	before   *sql.Stmt // on asker: finds earlier calls
+	company  *company  // with the intake
 	stmts    statements
 	leases   *Leases // nil for a file
 	queue    *queue
@@ -81,6 +80,8 @@ type Store struct {
 	lost     int // events
 	lostTo   error
 	lamented time.Time
+	moaned   time.Time // when it told of the intake
+	unpoured error     // why not all that waits in the intake is in the transaction
 }
 
 const readers = 4 // connections at once
@@ -146,7 +147,7 @@ func (s *Store) openPatiently(ctx context.Context, sync string) error {
 			return nil
 		}
 		_ = s.closeFiles() // the error that counts is the one before
-		s.stmts, s.intake, s.before = statements{}, nil, nil
+		s.stmts, s.intake, s.asker, s.before = statements{}, nil, nil, nil
 		if !s.engine.busy(err) || time.Now().After(limit) || ctx.Err() != nil {
 			return err
 		}
@@ -167,11 +168,14 @@ func (s *Store) open(ctx context.Context, sync string) (err error) {
 	if path == "" {
 		return nil
 	}
-	if s.before, err = s.read.PrepareContext(ctx, selectEarlier); err != nil {
+	if s.asker, err = s.read.Conn(ctx); err != nil {
 		return err
 	}
-	s.synced, s.company = sync == "full", newCompany(s.keep.Replay)
-	if s.intake, err = openIntake(path, s.company.came); err != nil || s.waits() {
+	if s.before, err = s.asker.PrepareContext(ctx, selectEarlier); err != nil {
+		return err
+	}
+	s.company = newCompany(s.keep.Replay)
+	if s.intake, err = openIntake(ctx, path, sync == "full", s.company.came); err != nil || s.waits() {
 		return err
 	}
 	var one int
@@ -192,13 +196,19 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) closeFiles() error {
-	errs := []error{s.stmts.close()}
-	if s.intake != nil {
+	var errs []error
+	if s.intake != nil { // after that nobody asks
 		errs = append(errs, s.intake.close())
 	}
 	if s.before != nil {
 		errs = append(errs, s.before.Close())
 	}
+	if s.asker != nil {
+		if err := s.asker.Close(); !errors.Is(err, sql.ErrConnDone) { // it was closed before
+			errs = append(errs, err)
+		}
+	}
+	errs = append(errs, s.stmts.close())
 	for _, db := range []*sql.DB{s.read, s.write} {
 		if db != nil {
 			errs = append(errs, db.Close())

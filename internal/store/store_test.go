@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotcell/hotcell/internal/control"
+	"github.com/hotcell/hotcell/internal/testutil"
 )
 
 func nothing(*sql.Tx) error { return nil }
@@ -455,8 +456,14 @@ func TestAFullDisk(t *testing.T) {
 	limit(pages)
 	big := taken("c2", "r2")
 	big.Skill = strings.Repeat("x", 64<<10)
-	if _, err := s.Accept(t.Context(), big, start); !strings.Contains(fmt.Sprint(err), "full") {
-		t.Errorf("got %v", err)
+	accept(t, s, big) // where there was room yet
+	var refused error
+	testutil.Poll(t, time.Minute, func() bool {
+		_, refused = s.Accept(t.Context(), taken("c3", fmt.Sprint("r", time.Now().UnixNano())), start)
+		return refused != nil
+	})
+	if !strings.Contains(refused.Error(), "full") {
+		t.Errorf("got %v", refused)
 	}
 	for seq := range 100 {
 		s.Say("c1", seq, false, json.RawMessage(`"`+strings.Repeat("x", 4<<10)+`"`))
@@ -465,8 +472,11 @@ func TestAFullDisk(t *testing.T) {
 		t.Errorf("events that find no room took the answer with them: %v", err)
 	}
 	limit(1 << 30)
-	if accept(t, s, big) != nil || find(t, s, "c2").Skill != big.Skill {
-		t.Error("it is not taken in again")
+	if accept(t, s, taken("c4", "r4")) != nil || find(t, s, "c2").Skill != big.Skill || find(t, s, "c4").ID != "c4" {
+		t.Error("none is taken in again")
+	}
+	if r := find(t, s, "c1"); !strings.Contains(string(r.Answer), "fits") {
+		t.Errorf("the answer is %s", r.Answer)
 	}
 }
 

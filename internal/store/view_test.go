@@ -25,6 +25,9 @@ func TestARowThatCannotBeReadHidesNoOther(t *testing.T) {
 			end(t, s, r)
 		}
 	}
+	if _, err := s.InFlight(t.Context()); err != nil { // they are rows from then on
+		t.Fatal(err)
+	}
 	drop := `DROP TRIGGER calls_one_answer`
 	if os.Getenv(envPostgres) != "" {
 		drop += ` ON calls`

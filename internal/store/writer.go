@@ -10,10 +10,16 @@ import (
 // lull is how long the first event of a batch waits for others, if nothing is urgent.
 const lull = 40 * time.Millisecond
 
+// mostPause is how long what waits in the intake waits, at most, for the next try to take it over.
+const mostPause = 5 * time.Second
+
 // run is the writer: it ends once the queue is closed and empty.
 func (s *Store) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	retry := time.AfterFunc(time.Hour, s.queue.nudge)
+	defer retry.Stop()
+	pause := lull
 	for {
 		b := s.queue.take()
 		if b.dropped > 0 {
@@ -25,8 +31,12 @@ func (s *Store) run() {
 			return
 		case len(b.urgent)+len(b.late) > 0 || b.due && s.waits():
 			s.commit(b)
+			pause = min(2*pause, mostPause)
+			if s.unpoured == nil {
+				pause = lull
+			}
 			if s.waits() {
-				s.queue.nudge()
+				retry.Reset(pause)
 			}
 			continue
 		}
@@ -44,7 +54,7 @@ func (s *Store) run() {
 }
 
 // commit writes a batch. Where that fails, all of it is tried again apart, so that none suffers for its neighbour: a change that
-// its caller is refused takes along nothing that others said. What nobody waits for is given up where it fails by itself.
+// its caller is refused takes along nothing that others said, and what waits in the intake no answer. What nobody waits for is given up where it fails by itself.
 func (s *Store) commit(b batch) {
 	urgent := b.urgent[:0:0]
 	for _, o := range b.urgent {
@@ -53,20 +63,21 @@ func (s *Store) commit(b batch) {
 		}
 	}
 	late := s.pack(b.late)
-	err := s.transact(slices.Concat(late, urgent))
+	err := s.transact(slices.Concat(late, urgent), true)
 	lost := err
 	if err != nil && len(urgent) > 0 && !s.engine.busy(err) {
-		lost = s.transact(late)
+		s.unpoured = nil // of the neighbour's
+		lost = s.transact(late, true)
 	}
 	if lost != nil && len(late) > 0 {
 		s.lament(len(b.late), lost)
 	}
 	for _, o := range urgent {
-		if err == nil || len(late)+len(urgent) == 1 || s.engine.busy(err) {
+		if err == nil || len(late)+len(urgent) == 1 && !s.waits() || s.engine.busy(err) {
 			o.done <- err
 			continue
 		}
-		o.done <- s.transact([]*op{o})
+		o.done <- s.transact([]*op{o}, false)
 	}
 }
 
@@ -88,31 +99,37 @@ func (s *Store) lament(events int, err error) {
 	}
 }
 
-// transact writes ops in one transaction. What a server takes back for reasons of its own is tried again for a while.
-func (s *Store) transact(ops []*op) (err error) {
+// transact writes ops in one transaction, and pours what waits in the intake. What a server takes back for reasons of its own is tried again for a while.
+func (s *Store) transact(ops []*op, pours bool) (err error) {
 	if len(ops) == 0 && !s.waits() {
 		return nil
 	}
 	began := time.Now()
 	defer func() { s.watch.Wrote(time.Since(began), err) }()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		if err = s.try(ops); err == nil || !s.engine.again(err) || time.Since(began) > busyLimit {
+		if err = s.try(ops, pours); err == nil || !s.engine.again(err) || time.Since(began) > busyLimit {
 			return err
 		}
 		time.Sleep(pause)
 	}
 }
 
-func (s *Store) try(ops []*op) error {
-	s.pen.Lock()
-	defer s.pen.Unlock()
+func (s *Store) try(ops []*op, pours bool) (err error) {
+	defer func() {
+		if err != nil && pours {
+			s.unpoured = err
+		}
+	}()
 	ctx, cancel := s.engine.within(context.Background())
 	defer cancel()
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	poured, err := s.pour(tx)
+	var l load
+	if pours {
+		l, err = s.pour(tx)
+	}
 	for i := 0; i < len(ops) && err == nil; i++ {
 		err = ops[i].do(tx)
 	}
@@ -120,13 +137,10 @@ func (s *Store) try(ops []*op) error {
 		_ = tx.Rollback() // the error that counts is the one before
 		return err
 	}
-	if err = tx.Commit(); err != nil || len(poured) == 0 {
-		return err
+	if err = tx.Commit(); err == nil && len(l.calls) > 0 {
+		s.poured(l)
 	}
-	if err := s.intake.over(poured); err != nil { // they would be taken over once more, which changes nothing
-		s.log.Warn("the journal's intake can't be written", "error", err)
-	}
-	return nil
+	return err
 }
 
 // stuckLimit is how long one who no longer waits is kept by a transaction that has begun.
