@@ -18,7 +18,12 @@ type view struct {
 	Ran     string           `json:"ran,omitempty"` // digest of the policy's row
 }
 
-func encode(c control.Call) ([]byte, error) { return json.Marshal(view{Call: c, Account: c.Account}) }
+func encode(c control.Call) ([]byte, error) {
+	if b, ok := encodeNew(&c); ok {
+		return b, nil
+	}
+	return json.Marshal(view{Call: c, Account: c.Account})
+}
 
 // decode keeps numbers as they are written.
 func decode(b []byte, c *control.Call) error {
