@@ -70,6 +70,39 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Who does not wait gets a share that is free, and passes nobody who waits.
+func TestTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options{Cells: 2, Memory: 100, Waiting: 10})
+		if q.Try(101) != nil {
+			t.Error("more than there is was handed out")
+		}
+		first, second := q.Try(60), q.Try(40)
+		if first == nil || second == nil || q.Try(0) != nil {
+			t.Fatal("two cells and all memory were not handed out")
+		}
+		second.Release()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			ticket, err := q.Acquire(t.Context(), "a", 80)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ticket.Release()
+		})
+		synctest.Wait()
+		if q.Try(10) != nil {
+			t.Error("one who waits was passed")
+		}
+		first.Release()
+		wg.Wait()
+		if cells, memory := q.Held(); cells != 0 || memory != 0 {
+			t.Errorf("%d cells and %d bytes are held", cells, memory)
+		}
+	})
+}
+
 func TestALargeRequestIsNotOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options{Cells: 10, Memory: 100, Waiting: 10})
