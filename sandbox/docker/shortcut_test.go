@@ -19,14 +19,14 @@ import (
 )
 
 // shortened starts a cell that does a trick with its stdin, and gives it the shorter way once it is ready.
-func (r *real) shortened(t *testing.T, d *Driver, trick string) (c *cell, out *bufio.Reader) {
+func (r *real) shortened(t *testing.T, d *Driver, tricks ...string) (c *cell, out *bufio.Reader) {
 	t.Helper()
 	in := real{Driver: d, image: r.image, runtime: r.runtime}
-	c = in.start(t, in.spec("stdin", trick)).(*cell)
+	c = in.start(t, in.spec("stdin", tricks...)).(*cell)
 	out = bufio.NewReader(c.Stdio().Stdout)
 	if line, err := out.ReadString('\n'); line != "ready\n" || err != nil {
 		said, _ := io.ReadAll(c.Stdio().Stderr)
-		t.Fatalf("%s: %q, %v, %s", trick, line, err, said)
+		t.Fatalf("%v: %q, %v, %s", tricks, line, err, said)
 	}
 	c.Shorten()
 	return c, out
@@ -123,11 +123,11 @@ func (r *real) shortcut(t *testing.T) {
 func (r *real) shortcutTakes(t *testing.T) {
 	testutil.Require(t, "root")
 	d, _ := grouped(t, Timeouts{})
-	for _, trick := range []string{"never", "tiny", "full", "pipe", "socket", "fifo", "file", "null", "stdout", "closed"} {
+	for _, trick := range []string{"plain", "tiny", "full", "pipe", "socket", "fifo", "file", "null", "stdout", "closed"} {
 		t.Run(trick, func(t *testing.T) {
-			c, _ := r.shortened(t, d, trick)
+			c, _ := r.shortened(t, d, trick, "never")
 			taken, own := c.Stdio().Takes, direct(c) != nil
-			if want := trick == "never" || trick == "tiny" || trick == "full"; own != want {
+			if want := trick == "plain" || trick == "tiny" || trick == "full"; own != want {
 				t.Errorf("it has a shorter way: %v, want %v", own, want)
 			}
 			inTime(t, "the first write", func() {

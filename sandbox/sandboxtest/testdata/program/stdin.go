@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stdin does something with its own stdin, says "ready" and reads then: in half a second, so that what is written meanwhile waits.
-// It prints all that came, and "eof" on stderr.
+// stdin does something with its own stdin, says "ready" and reads then: in half a second, so that what is written meanwhile waits, or
+// never. It prints all that came, and "eof" on stderr.
 func stdin(args []string) int {
 	if err := tricks[args[0]](); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	fmt.Println("ready")
-	time.Sleep(500 * time.Millisecond)
-	if args[0] == "never" {
-		select {} // asleep, though nobody is left to wake it: the runtime's own end of a deadlock is an end too
+	if len(args) > 1 && args[1] == "never" {
+		time.Sleep(time.Hour)
 	}
+	time.Sleep(500 * time.Millisecond)
 	if _, err := io.Copy(os.Stdout, os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -31,7 +31,6 @@ func stdin(args []string) int {
 
 var tricks = map[string]func() error{
 	"plain":  func() error { return nil },
-	"never":  func() error { go func() { time.Sleep(time.Hour) }(); return nil },
 	"closed": func() error { return unix.Close(0) },
 	"tiny": func() error {
 		_, err := unix.FcntlInt(0, unix.F_SETPIPE_SZ, 4096)
