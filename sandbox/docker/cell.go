@@ -147,22 +147,38 @@ func (i *input) Write(p []byte) (int, error) {
 	i.mu.Lock()
 	s, direct, done := i.stream, i.direct, i.stdinDone
 	i.mu.Unlock()
-	var to io.Writer
 	switch {
 	case done:
 		return 0, io.ErrClosedPipe
 	case s == nil:
 		return 0, errNotStarted
-	case direct != nil:
-		to = direct
-	default:
-		to = s.conn
 	}
-	n, err := to.Write(p)
+	n, err := 0, error(nil)
+	if direct != nil {
+		n, err = push(direct, p)
+	}
+	if err == nil && n < len(p) {
+		i.detour(direct)
+		var rest int
+		rest, err = s.conn.Write(p[n:])
+		n += rest
+	}
 	if err != nil {
 		return n, fmt.Errorf("stdin of cell %s: %w", i.name, err)
 	}
 	return n, nil
+}
+
+// detour gives the shorter way up: what the pipe does not take at once, and all behind it, goes by way of the engine, which
+// may wait for the cell.
+func (i *input) detour(direct *os.File) {
+	if direct == nil {
+		return
+	}
+	i.mu.Lock()
+	i.direct = nil
+	i.mu.Unlock()
+	_ = direct.Close()
 }
 
 // Close delivers EOF to the process; before Start, as soon as it starts.

@@ -112,6 +112,7 @@ func (deaf) ContainerKill(ctx context.Context, _, _ string) error {
 // A cell whose engine does not kill it is killed all the same.
 func (r *real) killWithoutEngine(t *testing.T) {
 	d, _ := grouped(t, Timeouts{Direct: 50 * time.Millisecond, Kill: time.Second})
+	d.containers = deaf{d.containers} // before anybody uses it
 	spec := r.spec("sleep")
 	box, err := d.Create(t.Context(), spec)
 	if err != nil {
@@ -126,7 +127,6 @@ func (r *real) killWithoutEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { _, _ = readAll(box) }()
-	d.containers = deaf{d.containers}
 	if err := box.Kill(t.Context()); err != nil {
 		t.Errorf("kill: %v", err)
 	}

@@ -155,7 +155,9 @@ func TestEngine(t *testing.T) {
 		"TreeVanishes": r.treeVanishes, "TreeStaleLock": r.treeStaleLock, "RemoveFill": r.removeFill,
 		"RemoveVolumeInUse": r.removeVolumeInUse, "CloseEndsFills": r.closeEndsFills,
 		"CloseWaitsForFills": r.closeWaitsForFills, "LateFill": r.lateFill, "Witness": r.witness,
-		"StartOutOfMemory":  r.startOutOfMemory,
+		"StartOutOfMemory": r.startOutOfMemory,
+		"Shortcut":         r.shortcut, "ShortcutTakes": r.shortcutTakes, "ShortcutDead": r.shortcutDead,
+		"ShortcutCloses": r.shortcutCloses, "ShortcutNone": r.shortcutNone,
 		"KillWithoutEngine": r.killWithoutEngine, "LeftGroup": r.leftGroup, "Conformance": r.conformance,
 	} {
 		t.Run(name, test)

@@ -15,7 +15,8 @@ func TestRunsc(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"HostileImage": r.hostileImage, "NotExecutable": r.notExecutable, "StuckOutput": r.stuckOutput,
 		"Witness": r.witness, "StartOutOfMemory": r.startOutOfMemory, "KillWithoutEngine": r.killWithoutEngine,
-		"Conformance": r.conformance,
+		"ShortcutSandbox": r.shortcutSandbox,
+		"Conformance":     r.conformance,
 	} {
 		t.Run(name, test)
 	}

@@ -2,12 +2,13 @@ package docker
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -20,34 +21,57 @@ var _ sandbox.Shortener = (*cell)(nil)
 // past the engine and the process between it and the cell, each of which would have to wake up for it. That can be done where this process
 // sees the cell's processes and has the right; elsewhere all stays as it is.
 func (c *cell) Shorten() {
-	for _, pid := range c.group.Processes() {
-		pipe, err := stdinPipe(pid)
-		if err != nil {
-			c.d.log.Debug("a cell's stdin has no shorter way", "cell", c.name, "err", err)
-			return
-		}
-		if pipe == nil {
-			continue // not the first process
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.destroyed || c.stdinDone || c.direct != nil {
-			_ = pipe.Close()
-			return
-		}
-		c.direct = pipe
+	pipe, err := c.shortcut()
+	if err != nil {
+		c.d.log.Debug("a cell's stdin has no shorter way", "cell", c.name, "err", err)
 		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.destroyed || c.stdinDone || c.direct != nil {
+		_ = pipe.Close()
+		return
+	}
+	c.direct = pipe
 }
 
-// stdinPipe opens the end for writing of the pipe that is the stdin of a container's first process. It returns nil for a process that is
-// not the first. What the process says of its own descriptors is not believed: the end that is opened is one that its parent has, the
-// engine's own process beside the container.
-func stdinPipe(pid int) (*os.File, error) {
-	first, parent, err := lineage(pid)
-	if err != nil || !first {
+// shortcut opens the pipe that the cell's first process reads from.
+func (c *cell) shortcut() (*os.File, error) {
+	for _, pid := range c.group.Processes() {
+		if _, first := lineage(pid); first {
+			return c.stdinOf(pid)
+		}
+	}
+	return nil, errors.New("its first process is not seen")
+}
+
+// stdinOf opens the stdin of the cell's first process. While its pidfd is held and it is there its number is nobody else's: the
+// process that was looked at is one of the cell's own.
+func (c *cell) stdinOf(pid int) (*os.File, error) {
+	held, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, fmt.Errorf("hold process %d: %w", pid, err)
+	}
+	defer func() { _ = unix.Close(held) }()
+	parent, first := lineage(pid)
+	cell := c.group.Processes()
+	if !first || !slices.Contains(cell, pid) || slices.Contains(cell, parent) {
+		return nil, fmt.Errorf("process %d is not its first process any more", pid)
+	}
+	pipe, err := stdinPipe(pid, parent)
+	if err != nil {
 		return nil, err
 	}
+	if err := unix.PidfdSendSignal(held, 0, nil, 0); err != nil {
+		_ = pipe.Close()
+		return nil, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return pipe, nil
+}
+
+// stdinPipe opens the end for writing of the pipe that is the stdin of a container's first process. What the process says of its own
+// descriptors is not believed: the end that is opened is one that its parent has, the engine's own process beside the container.
+func stdinPipe(pid, parent int) (*os.File, error) {
 	stdin, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", pid))
 	if err != nil {
 		return nil, err
@@ -62,32 +86,30 @@ func stdinPipe(pid int) (*os.File, error) {
 	}
 	for _, d := range descriptors {
 		path := filepath.Join(dir, d.Name())
-		if link, err := os.Readlink(path); err != nil || link != stdin || !writes(parent, d.Name()) {
-			continue
+		if link, err := os.Readlink(path); err == nil && link == stdin && writes(parent, d.Name()) {
+			return openPipe(path, stdin)
 		}
-		return openPipe(path, stdin)
 	}
 	return nil, fmt.Errorf("process %d does not write to its stdin", parent)
 }
 
-// lineage reports whether a process is the first one of a namespace of its own, and which process is its parent.
-func lineage(pid int) (first bool, parent int, err error) {
+// lineage returns a process's parent, and whether it is the first one of a pid namespace right below that of this process, as a
+// container's is. One that a cell makes is below the cell's.
+func lineage(pid int) (parent int, first bool) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return false, 0, err
+		return 0, false
 	}
 	for line := range bytes.Lines(status) {
 		key, value, _ := strings.Cut(string(line), ":")
 		switch fields := strings.Fields(value); {
 		case key == "PPid" && len(fields) == 1:
-			if parent, err = strconv.Atoi(fields[0]); err != nil {
-				return false, 0, err
-			}
-		case key == "NSpid" && len(fields) > 1:
-			first = fields[len(fields)-1] == "1"
+			parent, _ = strconv.Atoi(fields[0]) // 0: none that could be looked at
+		case key == "NSpid":
+			first = len(fields) == 2 && fields[1] == "1"
 		}
 	}
-	return first && parent > 1, parent, nil
+	return parent, first && parent > 1
 }
 
 // writes reports whether a process has a descriptor for writing alone.
@@ -99,41 +121,51 @@ func writes(pid int, fd string) bool {
 	for line := range bytes.Lines(info) {
 		if value, ok := strings.CutPrefix(string(line), "flags:"); ok {
 			flags, err := strconv.ParseInt(strings.TrimSpace(value), 8, 64)
-			return err == nil && flags&syscall.O_ACCMODE == syscall.O_WRONLY
+			return err == nil && flags&unix.O_ACCMODE == unix.O_WRONLY
 		}
 	}
 	return false
 }
 
-// openPipe opens the pipe of that name, if it is the same still and holds as much as [takes].
+// openPipe opens the pipe of that name, if it still is that one and no file of any other kind, whose opening could do something.
 func openPipe(path, name string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	raw, err := f.SyscallConn()
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
+	defer func() { _ = unix.Close(fd) }()
 	var stat unix.Stat_t
-	room := 0
-	if failed := raw.Control(func(fd uintptr) {
-		if err = unix.Fstat(int(fd), &stat); err == nil {
-			room, err = unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0)
+	var system unix.Statfs_t
+	if err := errors.Join(unix.Fstat(fd, &stat), unix.Fstatfs(fd, &system)); err != nil {
+		return nil, err
+	}
+	if system.Type != unix.PIPEFS_MAGIC || name != fmt.Sprintf("pipe:[%d]", stat.Ino) {
+		return nil, fmt.Errorf("%s is another file than %s by now", path, name)
+	}
+	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", fd), os.O_WRONLY|unix.O_NONBLOCK, 0)
+}
+
+// push writes as much as a pipe takes at once, and waits for nobody: a cell may have made its own stdin small, or full.
+func push(pipe *os.File, p []byte) (n int, err error) {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	failed := raw.Write(func(fd uintptr) bool {
+		for n < len(p) {
+			var some int
+			if some, err = unix.Write(int(fd), p[n:]); some > 0 {
+				n += some
+			}
+			if err != nil && !errors.Is(err, unix.EINTR) {
+				return true
+			}
 		}
-	}); failed != nil {
-		err = failed
+		err = nil
+		return true
+	})
+	if errors.Is(err, unix.EAGAIN) {
+		err = nil
 	}
-	switch {
-	case err != nil:
-	case stat.Mode&unix.S_IFMT != unix.S_IFIFO || name != fmt.Sprintf("pipe:[%d]", stat.Ino):
-		err = fmt.Errorf("it is another file than %s by now", name)
-	case room < takes:
-		err = fmt.Errorf("it takes %d bytes at once", room)
-	default:
-		return f, nil
-	}
-	_ = f.Close()
-	return nil, err
+	return n, errors.Join(failed, err)
 }

@@ -104,17 +104,14 @@ func (c *cell) Wait(ctx context.Context) (sandbox.Exit, error) {
 	}
 }
 
-// takes is the least that a pipe holds: one page, where its user has many pipes already.
-const takes = 4 << 10
-
 // Stdio returns the streams. Stdout and Stderr are io.Closers too: closing one drops the rest of it, and a cell that goes
-// on writing there gets an error. Stdin can be written as soon as Start has returned.
+// on writing there gets an error. Stdin can be written as soon as Start has returned. It promises to take nothing at once: a cell can
+// open its own stdin, and fill it.
 func (c *cell) Stdio() sandbox.Stdio {
 	return sandbox.Stdio{
 		Stdin:  (*input)(c),
 		Stdout: c.stdout,
 		Stderr: c.stderr,
-		Takes:  takes,
 	}
 }
 

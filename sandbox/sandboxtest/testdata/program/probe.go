@@ -16,6 +16,7 @@ func probes() map[string]func(args []string) int {
 		"probe": probe,
 		"hog":   hog,
 		"list":  list,
+		"stdin": stdin,
 	}
 }
 
