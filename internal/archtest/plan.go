@@ -273,8 +273,8 @@ func dependencies() []dependency {
 		{"github.com/aymanbagabas/go-udiff", []string{"internal/console"}, "what a change of a custom skill changes is shown line by line"},
 		{"golang.org/x/sync", []string{"internal/rest", "sandbox/docker", "sandbox/oci"},
 			"an owner waits for its goroutines; calls at the same time share one fill or one pull"},
-		{"golang.org/x/sys", []string{"cmd/hotcell", "internal/a2ehost", "internal/install", "sandbox/cgroup", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
-			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; cells without an " +
+		{"golang.org/x/sys", []string{"cmd/hotcell", "internal/a2ehost", "internal/install", "sandbox/cgroup", "sandbox/docker", "sandbox/oci", "images/layout", "integration/hostile", "integration/hostile/skillbomb"},
+			"a peer that hung up is told from one that closed one direction by poll(2); control groups ring eventfds; a pipe that is written past an engine has so much room; cells without an " +
 				"engine are waited for by pidfd; folders that processes share have locks, and are exchanged at once; attacks speak to the kernel"},
 		{"github.com/coreos/go-oidc/v3", []string{"internal/oidc"}, "one package checks the signed tokens of an issuer"},
 		{"github.com/go-jose/go-jose/v4", nil, "it signs tokens in tests; what checks them is go-oidc's"},
