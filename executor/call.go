@@ -76,7 +76,7 @@ type outcome struct {
 
 // live is the life of a call: plan, and then whatever serves its skill.
 func (s *Supervisor) live(ctx context.Context, c *call, inputs fs.FS, w a2e.EventWriter) outcome {
-	found, fail := s.find(ctx, c.who, c.req.Name)
+	found, fail := s.find(ctx, c.who, c.req.Name, c.taking.begin)
 	switch {
 	case fail != nil && ctx.Err() != nil: // which is why
 		return outcome{fail: cancelledBy(canceller(ctx))}
@@ -165,7 +165,7 @@ func (s *Supervisor) prepare(ctx context.Context, c *call, p *plan, arch string,
 	c.to(control.Preparing)
 	preparing := time.Now()
 	c.phase(spanPrepare, preparing)
-	b, fail := s.draw(images.WithProgress(ctx, s.pulling(ctx, c, p, w)), c, p, arch)
+	b, fail := s.draw(images.WithWait(images.WithProgress(ctx, s.pulling(ctx, c, p, w)), c.taking.begin), c, p, arch)
 	s.watch.Phase("prepare", time.Since(preparing), c.spans.call.Exemplar())
 	return b, fail
 }

@@ -38,8 +38,8 @@ func (s *Supervisor) Discover(ctx context.Context, who a2e.Caller, req *a2e.Disc
 }
 
 // find returns a skill that the caller may call. What it can't see does not exist for it; what its agent may not use is
-// refused (protocols decisions 9 and 30).
-func (s *Supervisor) find(ctx context.Context, who a2e.Caller, name string) (found, *a2e.Error) {
+// refused (protocols decisions 9 and 30). slow is called before a plugin is asked, which may take long.
+func (s *Supervisor) find(ctx context.Context, who a2e.Caller, name string, slow func()) (found, *a2e.Error) {
 	view, err := s.cfg.Shelf.View(ctx, who)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -53,7 +53,7 @@ func (s *Supervisor) find(ctx context.Context, who a2e.Caller, name string) (fou
 		skill = nil
 	}
 	if skill == nil || skill.Name != strings.ToLower(strings.TrimSpace(name)) {
-		one, by, fail := s.plugged(ctx, who, name, skill != nil)
+		one, by, fail := s.plugged(ctx, who, name, skill != nil, slow)
 		switch {
 		case fail != nil:
 			return found{}, fail

@@ -216,12 +216,13 @@ func (s *Supervisor) hosted(ctx context.Context, who a2e.Caller, view skills.Vie
 
 // plugged finds a plugin's skill by its name, as it is written or in lower case; by what it means, with - for _, only where
 // nothing else is meant. The error says that it can't be known, or that the skill is blocked.
-func (s *Supervisor) plugged(ctx context.Context, who a2e.Caller, name string, exactly bool) (*compiled, *host, *a2e.Error) {
+func (s *Supervisor) plugged(ctx context.Context, who a2e.Caller, name string, exactly bool, slow func()) (*compiled, *host, *a2e.Error) {
 	name = strings.TrimSpace(name)
 	var near *compiled
 	var nearHost *host
 	var failed error
 	for _, h := range s.hosts {
+		slow()
 		listed, err := s.offers(ctx, h, who)
 		if err != nil {
 			failed = err

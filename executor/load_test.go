@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/hotcell/hotcell/internal/a2e"
 	"github.com/hotcell/hotcell/internal/auth"
@@ -113,5 +116,53 @@ func TestAnEndedCallIsSmall(t *testing.T) {
 	testutil.Poll(t, time.Minute, func() bool { runtime.GC(); return gone.Load() == 2 })
 	if again, _, err := b.Show(t.Context(), answer.ID); err != nil || again.ReqID != "r1" {
 		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// What a request is said to be at most, it is at most, as JSON of either form.
+func TestAtMostIsEnough(t *testing.T) {
+	text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune("<>&\u2028\u2029\"\\\x00\x1f\x7f\ufffd😀a"))),
+		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+	number := rapid.OneOf(
+		rapid.Map(rapid.Float64(), func(f float64) any { return f }), rapid.Map(rapid.Int64(), func(n int64) any { return n }),
+		rapid.Map(rapid.StringMatching(`-?[1-9][0-9]{0,400}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,6})?`), func(s string) any { return json.Number(s) }))
+	leaf := rapid.OneOf(number, rapid.Map(text, func(s string) any { return s }), rapid.Just[any](nil), rapid.Just[any](true), rapid.Just[any](false))
+	value := leaf
+	for range 4 {
+		inner := value
+		value = rapid.OneOf(leaf, rapid.Map(rapid.SliceOfN(inner, 0, 4), func(l []any) any { return l }),
+			rapid.Map(rapid.MapOfN(text, inner, 0, 4), func(m map[string]any) any { return m }))
+	}
+	object := rapid.MapOfN(text, value, 0, 6)
+	rapid.Check(t, func(t *rapid.T) {
+		seconds, yes := rapid.Int().Draw(t, "timeout"), rapid.Bool().Draw(t, "streaming")
+		r := &a2e.CallRequest{
+			Header: a2e.Header{Type: a2e.TypeCallRequest, ID: text.Draw(t, "id"), Version: text.Draw(t, "version")}, Name: text.Draw(t, "name"),
+			CorrelationID: text.Draw(t, "correlation"), Timeout: &seconds, Streaming: &yes,
+			Arguments: object.Draw(t, "arguments"), Metadata: object.Draw(t, "metadata"),
+		}
+		most, known := atMost(r)
+		if !known {
+			t.Fatal("not known")
+		}
+		plain, err := r.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		escaped, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := int64(max(len(plain), len(escaped))); n > most {
+			t.Fatalf("%d bytes, said to be at most %d", n, most)
+		}
+	})
+	for _, odd := range []any{math.NaN(), math.Inf(-1), make(chan int), []any{func() {}}, map[string]any{"x": struct{}{}}} {
+		if _, known := atMost(&a2e.CallRequest{Arguments: map[string]any{"x": odd}}); known {
+			t.Errorf("%T is known", odd)
+		}
+	}
+	if _, known := atMost(&a2e.CallRequest{LLMOverride: &a2e.LLMConfig{}}); known {
+		t.Error("a model's configuration is known")
 	}
 }

@@ -17,6 +17,21 @@ func WithProgress(ctx context.Context, listen func(Progress)) context.Context {
 	return context.WithValue(ctx, listenerKey{}, listen)
 }
 
+type waitKey struct{}
+
+// WithWait returns a context whose [Store.Resolve] calls wait before it asks anybody for what it does not know: that may take long, and
+// nothing is heard of it. wait must return at once.
+func WithWait(ctx context.Context, wait func()) context.Context {
+	return context.WithValue(ctx, waitKey{}, wait)
+}
+
+// Waits is for a [Store] that is about to ask. See [WithWait].
+func Waits(ctx context.Context) {
+	if wait, ok := ctx.Value(waitKey{}).(func()); ok {
+		wait()
+	}
+}
+
 func listenerOf(ctx context.Context) func(Progress) {
 	listen, _ := ctx.Value(listenerKey{}).(func(Progress))
 	return listen

@@ -57,6 +57,7 @@ func (p *Pulls) Do(ctx context.Context, key string, pull func(ctx context.Contex
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
+	Waits(ctx)
 	f, id, err := p.join(key, listenerOf(ctx), pull)
 	if err != nil {
 		return err

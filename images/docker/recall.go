@@ -82,6 +82,7 @@ func (s *Store) Resolve(ctx context.Context, ref string, pull images.PullPolicy)
 	if img, ok := s.recall(ref, pull); ok {
 		return img, nil
 	}
+	images.Waits(ctx)
 	img, err := s.resolve(ctx, ref, pull)
 	s.keep(ref, img, err)
 	return img, err

@@ -1,11 +1,11 @@
 package a2e
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"maps"
-	"slices"
 )
 
 // Digest returns the lower-case hex sha-256 of everything in the request but its ts, its credentials and its
@@ -25,7 +25,8 @@ func (r *CallRequest) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// withConfig is a request with its model's configuration in full, of which the request's own form holds only the public part.
+// withConfig is a request with its model's configuration in full, of which the request's own form holds only the public part: what
+// [json.Marshal] makes of both, which escapes what HTML would take for its own.
 func withConfig(request []byte, llm *LLMConfig) ([]byte, error) {
 	config := []byte("null")
 	if llm != nil {
@@ -34,7 +35,14 @@ func withConfig(request []byte, llm *LLMConfig) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return slices.Concat([]byte(`{"Request":`), request, []byte(`,"Config":`), config, []byte("}")), nil
+	var b bytes.Buffer
+	b.Grow(len(request) + len(config) + 32)
+	b.WriteString(`{"Request":`)
+	json.HTMLEscape(&b, request)
+	b.WriteString(`,"Config":`)
+	b.Write(config)
+	b.WriteString("}")
+	return b.Bytes(), nil
 }
 
 // untraced is metadata without what says which trace a request belongs to.

@@ -24,6 +24,14 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
+// BenchmarkAccept is what a call waits for before anything that depends on it is done.
+func BenchmarkAccept(b *testing.B) {
+	s := opened(b, Options{})
+	for n := 0; b.Loop(); n++ {
+		accept(b, s, taken(fmt.Sprintf("c%d", n), fmt.Sprintf("r%d", n)))
+	}
+}
+
 // BenchmarkOpen is opening a journal that is there already, as every command does.
 func BenchmarkOpen(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "hotcell.db")

@@ -39,11 +39,13 @@ type intake struct {
 	oldest atomic.Int64 // when the first of them was seen, in nanoseconds since the Unix epoch
 }
 
-// intakeMost are the bytes of a file that is not replaced by an empty one once nothing waits in it.
-const intakeMost = 256 << 10
+const (
+	intakeMost = 256 << 10 // bytes of a file that is not replaced by an empty one once nothing waits in it
+	intakeFull = 4 << 20   // bytes of one in which no more may wait: where calls always come, something always does
+)
 
 var (
-	errWaits      = errors.New("the same request waits in the intake")
+	errWaits      = errors.New("what waits in the intake is to be taken over first")
 	errIntakeBusy = errors.New("another process keeps the journal's intake locked")
 )
 
@@ -151,14 +153,14 @@ func (in *intake) unlock() {
 	}
 }
 
-// take writes a call, unless before tells of an earlier one of the same request, or such a one waits here, which is [errWaits]. wrote is
-// called while nobody else can know of it.
+// take writes a call, unless before tells of an earlier one of the same request. It is [errWaits] where such a one waits here, or the file has
+// to be replaced first. wrote is called while nobody else can know of it.
 func (in *intake) take(ctx context.Context, e entry, before func() (*control.Record, error), wrote func()) (earlier *control.Record, err error) {
 	err = in.locked(ctx, busyLimit, func() error {
 		if err := in.look(); err != nil {
 			return err
 		}
-		if in.keys[e.key()] {
+		if in.keys[e.key()] || in.read >= intakeFull && len(in.waiting) > 0 {
 			return errWaits
 		}
 		if earlier, err = before(); err != nil || earlier != nil {

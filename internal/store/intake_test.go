@@ -299,6 +299,47 @@ func TestReadersSeeWhatOthersAccepted(t *testing.T) {
 	}
 }
 
+// Who reads waits no longer than a moment for a writer that gets nowhere.
+func TestReadersDoNotWaitForAWriterThatHangs(t *testing.T) {
+	onlySQLite(t)
+	s := opened(t, Options{})
+	s.stuck = time.Hour
+	conn, err := s.write.Conn(t.Context()) // that the writer needs
+	must(t, err)
+	accept(t, s, taken("c1", "r1"))
+	if _, err := s.InFlight(t.Context()); err != nil {
+		t.Error(err)
+	}
+	must(t, conn.Close())
+	if calls, err := s.InFlight(t.Context()); err != nil || len(calls) != 1 {
+		t.Errorf("%+v, %v", calls, err)
+	}
+}
+
+// A file in which something always waits does not grow for ever.
+func TestIntakeThatIsFull(t *testing.T) {
+	onlySQLite(t)
+	s := opened(t, Options{})
+	s.stuck = 50 * time.Millisecond
+	conn, err := s.write.Conn(t.Context()) // that the writer needs
+	must(t, err)
+	for i := range intakeFull >> 20 {
+		big := taken(fmt.Sprint("c", i), fmt.Sprint("r", i))
+		big.Skill = strings.Repeat("x", 1<<20)
+		accept(t, s, big)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := s.Accept(ctx, taken("c9", "r9"), start); err == nil {
+		t.Error("it takes more")
+	}
+	must(t, conn.Close())
+	accept(t, s, taken("c10", "r10"))
+	if info, err := os.Stat(s.intake.path); err != nil || info.Size() > intakeMost {
+		t.Errorf("%d bytes, %v", info.Size(), err)
+	}
+}
+
 func appendTo(t *testing.T, path string, b []byte) {
 	t.Helper()
 	info, err := os.Stat(path)

@@ -96,7 +96,18 @@ func (s *Store) freshen(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	_ = s.intake.locked(ctx, readLimit, s.intake.look) // who writes is told
-	_ = s.flush(ctx)
+	if !s.waits() {
+		return
+	}
+	o := &op{do: func(*sql.Tx) error { return nil }, done: make(chan error, 1)}
+	if !s.queue.put(o) {
+		return
+	}
+	select { // and no longer, whatever the writer is at
+	case <-o.done:
+	case <-ctx.Done():
+		o.taken.Store(true)
+	}
 }
 
 // pour writes what waits in the intake, in a transaction. It returns what that was. An intake that can't be read holds up nothing else: what of

@@ -351,6 +351,12 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
+// still ends the writer, so that the test may be it.
+func still(s *Store) {
+	s.queue.close()
+	s.loop.Wait()
+}
+
 // What goes wrong in one change is no other's problem.
 func TestAFailureHurtsNobodyElse(t *testing.T) {
 	s := opened(t, Options{})
@@ -361,6 +367,7 @@ func TestAFailureHurtsNobodyElse(t *testing.T) {
 		return err
 	}, done: make(chan error, 1)}
 	late := &op{said: &words{call: "c1", first: 7, last: 7, data: []byte(`"said"`)}, late: true}
+	still(s)
 	s.commit(batch{urgent: []*op{bad, good}, late: []*op{late}})
 	if err := <-bad.done; err == nil {
 		t.Error("the bad one succeeded")
@@ -521,6 +528,7 @@ func TestPack(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		accept(t, s, taken(id, id))
 	}
+	still(s)
 	s.commit(batch{late: late})
 	for _, tt := range []struct {
 		id   string
