@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -140,21 +141,44 @@ func (c *cluster) attach(ctx context.Context, pod *corev1.Pod) (*peer, error) {
 	return &peer{in: toPod, out: bufio.NewReader(fromPod), cut: func() { _ = fromPod.Close() }, end: end}, nil
 }
 
-// follow watches a pod until something is true of it.
+// follow watches a pod until something is true of it, again where the server ends a watch.
 func (c *cluster) follow(ctx context.Context, pod *corev1.Pod, so func(watch.EventType, *corev1.Pod) bool) error {
+	for {
+		done, err := c.watchOnce(ctx, pod, so)
+		if done || err != nil {
+			return err
+		}
+		now := &corev1.Pod{}
+		err = c.client.Get().Namespace(c.namespace).Resource("pods").Name(pod.Name).Do(ctx).Into(now)
+		switch {
+		case apierrors.IsNotFound(err):
+			if so(watch.Deleted, pod) {
+				return nil
+			}
+			return fmt.Errorf("pod %s is gone", pod.Name)
+		case err != nil:
+			return err
+		case so(watch.Modified, now):
+			return nil
+		}
+		pod = now
+	}
+}
+
+func (c *cluster) watchOnce(ctx context.Context, pod *corev1.Pod, so func(watch.EventType, *corev1.Pod) bool) (done bool, err error) {
 	events, err := c.client.Get().Namespace(c.namespace).Resource("pods").VersionedParams(&metav1.ListOptions{
 		FieldSelector: "metadata.name=" + pod.Name, ResourceVersion: pod.ResourceVersion, Watch: true,
 	}, c.params).Watch(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer events.Stop()
 	for e := range events.ResultChan() {
 		if now, ok := e.Object.(*corev1.Pod); ok && so(e.Type, now) {
-			return nil
+			return true, nil
 		}
 	}
-	return errors.Join(ctx.Err(), fmt.Errorf("the watch of pod %s has ended", pod.Name))
+	return false, ctx.Err()
 }
 
 // remove deletes a pod and returns when it is gone.
