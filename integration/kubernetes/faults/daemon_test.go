@@ -234,13 +234,14 @@ func (d *daemon) works(t *testing.T) {
 	d.fails(t, "ok")
 }
 
-// pod names the pod of the only call that is under way.
+// pod names the pod of the only call that is under way, once that of the call before is gone.
 func (d *daemon) pod(t *testing.T) string {
 	t.Helper()
-	all := strings.Fields(testutil.Kubectl(t, "", "get", "pods", "-n", d.namespace, "-l", "hotcell.kind=cell", "-o", "name"))
-	if len(all) != 1 {
-		t.Fatalf("pods: %q", all)
-	}
+	var all []string
+	testutil.Poll(t, time.Minute, func() bool {
+		all = strings.Fields(testutil.Kubectl(t, "", "get", "pods", "-n", d.namespace, "-l", "hotcell.kind=cell", "-o", "name"))
+		return len(all) == 1
+	})
 	return strings.TrimPrefix(all[0], "pod/")
 }
 
