@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,7 +48,7 @@ func (l *life) ahead(ctx context.Context) (*child, error) {
 		case <-ctx.Done():
 			return c, nil
 		}
-		now, sleeps := activity(c.pid)
+		now, sleeps := c.stat.activity()
 		if sleeps && now == last {
 			return c, nil
 		}
@@ -57,13 +56,32 @@ func (l *life) ahead(ctx context.Context) (*child, error) {
 	}
 }
 
-// activity returns the processor time that a process has used, in the kernel's words, and whether it sleeps.
-func activity(pid int) (used string, sleeps bool) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+// stat is a process's line in /proc, held open.
+type stat int
+
+func openStat(pid int) stat {
+	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return "", false
+		return -1
 	}
-	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:]) // from the third field on: a program's name may hold anything
+	return stat(fd)
+}
+
+func (s stat) close() { _ = syscall.Close(int(s)) }
+
+// fields are those of the line from the third one on: a program's name, the second, may hold anything.
+func (s stat) fields() [][]byte {
+	var buf [1 << 10]byte
+	n, err := syscall.Pread(int(s), buf[:], 0)
+	if err != nil {
+		return nil
+	}
+	return bytes.Fields(buf[bytes.LastIndexByte(buf[:n], ')')+1 : n])
+}
+
+// activity returns the processor time that the process has used, in the kernel's words, and whether it sleeps.
+func (s stat) activity() (used string, sleeps bool) {
+	fields := s.fields()
 	if len(fields) < 13 {
 		return "", false
 	}
@@ -105,25 +123,18 @@ func lastLine(text string) string {
 
 // empty reads what is in the output pipes now, and returns how much it was. The end of stderr is kept in last.
 func (p *pipes) empty(last *tail) (dropped int) {
-	for _, f := range []*os.File{p.stdout, p.stderr} {
-		raw, err := f.SyscallConn()
-		if err != nil {
-			continue
-		}
-		var buf [4096]byte
-		_ = raw.Read(func(fd uintptr) bool {
-			for dropped < maxEarly {
-				n, err := syscall.Read(int(fd), buf[:])
-				if n <= 0 || err != nil {
-					break
-				}
-				dropped += n
-				if f == p.stderr {
-					last.raw(buf[:n])
-				}
+	var buf [4096]byte
+	for _, fd := range []int{p.stdout, p.stderr} {
+		for dropped < maxEarly {
+			n, err := syscall.Read(fd, buf[:])
+			if n <= 0 || err != nil {
+				break
 			}
-			return true
-		})
+			dropped += n
+			if fd == p.stderr {
+				last.raw(buf[:n])
+			}
+		}
 	}
 	return dropped
 }

@@ -3,7 +3,6 @@ package runner
 import (
 	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,6 +17,9 @@ type child struct {
 	over  chan struct{} // closed once it has
 	gone  chan struct{} // closed when no process is left to wait for
 
+	stat           stat
+	fed            bool     // the process has got its whole request
+	stdin          *os.File // where it has not, at once
 	stdout, stderr *tap
 	serving        sync.WaitGroup // stdin, stdout and stderr
 }
@@ -48,7 +50,7 @@ func (s status) exit() wall.Exit {
 func newChild(pid int, everything bool, p *pipes) *child {
 	c := &child{
 		pid: pid, p: p, ended: make(chan status, 1), over: make(chan struct{}), gone: make(chan struct{}),
-		stdout: &tap{f: p.stdout}, stderr: &tap{f: p.stderr},
+		stat: openStat(pid), stdout: &tap{fd: p.stdout}, stderr: &tap{fd: p.stderr},
 	}
 	go c.reap(everything)
 	return c
@@ -61,15 +63,19 @@ const pipeTakes = 4 << 10
 // it, or closes its stdin, loses nothing but that.
 func (c *child) feed(request []byte) {
 	line := append(request[:len(request):len(request)], '\n') // in one piece, or the process wakes twice
-	feed := func() {
-		_, _ = c.p.stdin.Write(line)
-		_ = c.p.stdin.Close()
-	}
 	if len(line) <= pipeTakes {
-		feed()
-		return
+		n, err := syscall.Write(c.p.stdin, line)
+		if line = line[max(n, 0):]; len(line) == 0 || err == syscall.EPIPE {
+			_ = syscall.Close(c.p.stdin)
+			c.fed = true
+			return
+		}
 	}
-	c.serving.Go(feed)
+	c.stdin = os.NewFile(uintptr(c.p.stdin), "pipe")
+	c.serving.Go(func() {
+		_, _ = c.stdin.Write(line)
+		_ = c.stdin.Close()
+	})
 }
 
 // reap waits for the process and, as PID 1, for every orphan of the cell until none is left.
@@ -100,19 +106,27 @@ func (c *child) reap(everything bool) {
 
 // listen starts to read what the process says.
 func (c *child) listen(t *talk) {
-	c.serving.Go(func() { t.readStdout(c.stdout) })
-	c.serving.Go(func() { t.readStderr(c.stderr) })
+	c.serving.Go(func() {
+		if c.fed {
+			c.aside()
+		}
+		c.serving.Go(func() { t.readStderr(c.stderr) }) // not before: it would be in the way
+		t.readStdout(c.stdout)
+	})
 }
 
 // drain waits until all that the process has said is read. Where a process that could not be killed holds the pipes
 // open, it waits until nothing has come for a while.
 func (c *child) drain() {
-	_ = c.p.stdin.Close()
+	if c.stdin != nil {
+		_ = c.stdin.Close()
+	}
 	c.stdout.finish()
 	c.stderr.finish()
 	c.serving.Wait()
-	_ = c.p.stdout.Close()
-	_ = c.p.stderr.Close()
+	c.stdout.close()
+	c.stderr.close()
+	c.stat.close()
 }
 
 // terminate asks the process and its group to end.
@@ -141,24 +155,3 @@ func (l *life) killRest(c *child) {
 	case <-time.After(killGrace):
 	}
 }
-
-// tap is the runner's end of one of the skill's output pipes.
-type tap struct {
-	f      *os.File
-	ending atomic.Bool
-}
-
-// Read reads; once the process has ended it waits for more only so long.
-func (t *tap) Read(p []byte) (int, error) {
-	if t.ending.Load() {
-		t.hurry()
-	}
-	return t.f.Read(p)
-}
-
-func (t *tap) finish() {
-	t.ending.Store(true)
-	t.hurry()
-}
-
-func (t *tap) hurry() { _ = t.f.SetReadDeadline(time.Now().Add(drainGrace)) }

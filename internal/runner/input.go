@@ -146,12 +146,23 @@ func (t *takings) close() {
 	}
 }
 
-// create writes a file that must not exist.
+// create writes a file that must not exist. It is the kernel's own calls alone: package os would first try whether such a file can be
+// waited for, while the skill waits for its request.
 func create(name string, mode fs.FileMode, data []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, mode)
-	if err != nil {
-		return err
+	fd, err := syscall.Open(name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, uint32(mode.Perm()))
+	for err == syscall.EINTR {
+		fd, err = syscall.Open(name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, uint32(mode.Perm()))
 	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	for len(data) > 0 && (err == nil || err == syscall.EINTR) {
+		var n int
+		n, err = syscall.Write(fd, data)
+		data = data[max(n, 0):]
+	}
+	if err != nil {
+		err = &fs.PathError{Op: "write", Path: name, Err: err}
+	}
+	return errors.Join(err, syscall.Close(fd))
 }

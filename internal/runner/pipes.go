@@ -6,11 +6,11 @@ import (
 	"syscall"
 )
 
-// pipes are the skill's three streams. The far ends are plain descriptors: the skill must not find them non-blocking.
+// pipes are the skill's three streams, as descriptors: a file of one would have a thread woken beside whoever waits for it. The near
+// ends don't block; the skill must not find the far ends like that.
 type pipes struct {
-	stdin          *os.File
-	stdout, stderr *os.File
-	ends           []int
+	stdin, stdout, stderr int
+	ends                  []int
 }
 
 func openPipes() (*pipes, error) {
@@ -28,17 +28,17 @@ func openPipes() (*pipes, error) {
 }
 
 // open makes a pipe, returns the given end and keeps the other one for the skill.
-func (p *pipes) open(near int) (*os.File, error) {
+func (p *pipes) open(near int) (int, error) {
 	var fd [2]int
 	if err := syscall.Pipe2(fd[:], syscall.O_CLOEXEC); err != nil {
-		return nil, os.NewSyscallError("pipe", err)
+		return -1, os.NewSyscallError("pipe", err)
 	}
 	p.ends = append(p.ends, fd[1-near])
 	if err := syscall.SetNonblock(fd[near], true); err != nil {
 		_ = syscall.Close(fd[near])
-		return nil, os.NewSyscallError("fcntl", err)
+		return -1, os.NewSyscallError("fcntl", err)
 	}
-	return os.NewFile(uintptr(fd[near]), "pipe"), nil
+	return fd[near], nil
 }
 
 // Stdin is the wall's inbound side, read without a thread of its own where it is a pipe: what waits for a line then goes on in the
@@ -69,9 +69,9 @@ func (p *pipes) closeFar() {
 }
 
 func (p *pipes) closeNear() {
-	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
-		if f != nil {
-			_ = f.Close()
+	for _, fd := range []int{p.stdin, p.stdout, p.stderr} {
+		if fd >= 0 {
+			_ = syscall.Close(fd)
 		}
 	}
 }

@@ -2,7 +2,9 @@ package runner
 
 import (
 	"io"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/hotcell/hotcell/internal/wall"
@@ -24,8 +26,10 @@ func (l *life) rehearse() {
 	if wall.TypeOf([]byte(request)) == wall.TypeRequest {
 		_ = environment(l.cfg.Env, []byte(request))
 	}
+	runtime.LockOSThread() // the first one starts a thread
+	runtime.UnlockOSThread()
 	if p, err := openPipes(); err == nil {
-		_, _ = p.stdin.Write([]byte(request))
+		_, _ = syscall.Write(p.stdin, []byte(request))
 		p.closeNear()
 		p.closeFar()
 	}
