@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -78,8 +79,12 @@ func bounded(ctx context.Context, c contender) (timing, error) {
 	return c.run(ctx)
 }
 
-// pause lets what the last contender left come to rest.
-func pause(ctx context.Context) error { return rest(ctx, 80*time.Millisecond) }
+// pause lets what the last contender left come to rest. Whom a timer wakes still has the time slice of who slept, which is long over: the
+// runtime would take the processor away from it in the middle of what is measured next. So it asks for a new one.
+func pause(ctx context.Context) error {
+	defer runtime.Gosched()
+	return rest(ctx, 80*time.Millisecond)
+}
 
 func rest(ctx context.Context, d time.Duration) error {
 	select {
