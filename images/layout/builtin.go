@@ -27,7 +27,7 @@ func (s *Store) builtin(ctx context.Context) (images.Image, error) {
 }
 
 func (s *Store) hasBuiltin() (images.Image, bool, error) {
-	img, err := s.known(images.Builtin)
+	img, err := s.remembered(images.Builtin)
 	if errors.Is(err, errMissing) {
 		return images.Image{}, false, nil
 	}

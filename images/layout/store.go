@@ -38,6 +38,7 @@ type Store struct {
 	making sync.Mutex // the built-in image
 	remote *Remote    // nil: nothing is pulled
 	pulls  *images.Pulls
+	memory memory
 }
 
 var _ images.Store = (*Store)(nil)
@@ -88,7 +89,7 @@ func (s *Store) Resolve(ctx context.Context, ref string, pull images.PullPolicy)
 			return images.Image{}, err
 		}
 	}
-	img, err := s.known(ref)
+	img, err := s.remembered(ref)
 	if !errors.Is(err, errMissing) {
 		return img, err
 	}
