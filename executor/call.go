@@ -28,6 +28,7 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	s.charge(ctx, c)
 	s.remember(c)
 	out := s.survive(ctx, c, inputs, w)
+	c.catchUp()
 	s.closeUses(c)
 	s.keepRequest(c, inputs)
 	c.override = nil
@@ -165,7 +166,8 @@ func (s *Supervisor) prepare(ctx context.Context, c *call, p *plan, arch string,
 	c.to(control.Preparing)
 	preparing := time.Now()
 	c.phase(spanPrepare, preparing)
-	b, fail := s.draw(images.WithWait(images.WithProgress(ctx, s.pulling(ctx, c, p, w)), c.taking.begin), c, p, arch)
+	ctx = images.WithLater(images.WithWait(images.WithProgress(ctx, s.pulling(ctx, c, p, w)), c.taking.begin), c.postpone)
+	b, fail := s.draw(ctx, c, p, arch)
 	s.watch.Phase("prepare", time.Since(preparing), c.spans.call.Exemplar())
 	return b, fail
 }
@@ -185,6 +187,7 @@ func (s *Supervisor) run(ctx *limit, c *call, p *plan, cl *cell, undo *cleanup.S
 	p.place = c.place()
 	handed := s.handIn(ctx, cl, c, p, inputs) // first of all: the cell works while the rest is set up
 	c.taking.begin()
+	c.catchUp()
 	s.attend(ctx, c, p, cl)
 	if !c.taking.wait().in() {
 		s.refused.note(c.who.Principal, time.Now())

@@ -44,6 +44,7 @@ type call struct {
 	over      *admission.OverError // its principal's quota is used up, as this process knows
 	share     *control.Share       // what its principal may have, where the journal is to count, too
 	taking    *taking              // how the journal takes it
+	later     []func()             // what can wait until the cell has its request, or the call its end
 	early     *relay.Relay         // says how a pull goes, before there is a cell: once there is one it is the cell's
 	label     string               // what metrics call its skill, once that is found
 	deafen    context.CancelFunc   // ends listener
@@ -61,6 +62,17 @@ type call struct {
 	asked   *control.Request    // what is kept of the request; once the call has ended that is in the journal, unless it is short
 	policy  *policies.Effective // until the call ends
 	again   bool                // the answer says nothing about the request itself, so the same request may be made again
+}
+
+// postpone keeps what can wait, until [call.catchUp].
+func (c *call) postpone(begin func()) { c.later = append(c.later, begin) }
+
+// catchUp begins what was postponed.
+func (c *call) catchUp() {
+	for _, begin := range c.later {
+		begin()
+	}
+	c.later = nil
 }
 
 // to moves the call to its next state. A step that the table does not know is a bug of this package's, and is refused.

@@ -46,12 +46,13 @@ func (t *taking) in() bool { return t.earlier == nil && t.refused == nil && t.ov
 // remember sees to it that a call that was registered is journalled, before anything depends on it or is waited for. Nothing is made for the
 // call before that, and nothing that a cell says is heard.
 func (s *Supervisor) remember(c *call) {
-	t := &taking{done: make(chan struct{}), refused: unjournalled()} // of a journal that panics
+	t := &taking{done: make(chan struct{})}
 	t.ask = func() {
 		s.tidying.Go(func() {
 			defer close(t.done)
 			defer func() {
-				if r := recover(); r != nil {
+				if r := recover(); r != nil { // of the journal
+					t.refused = unjournalled()
 					s.logOf(c).Error("a call met a fault of hotcell's own", "panic", r, "stack", string(debug.Stack()))
 				}
 			}()

@@ -32,6 +32,23 @@ func Waits(ctx context.Context) {
 	}
 }
 
+type laterKey struct{}
+
+// WithLater returns a context whose [Store.Resolve] calls hand over what they would begin in the background, for whoever asks to begin it
+// when it has done what hurries. later must return at once.
+func WithLater(ctx context.Context, later func(begin func())) context.Context {
+	return context.WithValue(ctx, laterKey{}, later)
+}
+
+// Later is for a [Store] that has something to do in the background: begin must return at once. See [WithLater].
+func Later(ctx context.Context, begin func()) {
+	if later, ok := ctx.Value(laterKey{}).(func(func())); ok {
+		later(begin)
+		return
+	}
+	begin()
+}
+
 func listenerOf(ctx context.Context) func(Progress) {
 	listen, _ := ctx.Value(listenerKey{}).(func(Progress))
 	return listen

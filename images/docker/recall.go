@@ -20,28 +20,35 @@ type answer struct {
 	asking bool
 }
 
-// recall returns what the engine said about ref, if that is not too long ago. Calls then wait for no engine; an image that
-// was replaced is seen with one of the next.
-func (s *Store) recall(ref string, pull images.PullPolicy) (images.Image, bool) {
+// recall returns what the engine said about ref, if that is not too long ago, and whether it is to be asked again. Calls then wait for
+// no engine; an image that was replaced is seen with one of the next.
+func (s *Store) recall(ref string, pull images.PullPolicy) (img images.Image, known, ask bool) {
 	if s.remember <= 0 || pull == images.PullAlways && ref != images.Builtin {
-		return images.Image{}, false
+		return images.Image{}, false, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.answers[ref]
 	if a == nil {
-		return images.Image{}, false
+		return images.Image{}, false, false
 	}
 	age := time.Since(a.seen)
 	if age > s.remember {
 		delete(s.answers, ref)
-		return images.Image{}, false
+		return images.Image{}, false, false
 	}
-	if age > recheck && !a.asking && !s.closed {
-		a.asking = true
+	ask = age > recheck && !a.asking
+	a.asking = a.asking || ask
+	return a.img, true, ask
+}
+
+// again begins to ask the engine again.
+func (s *Store) again(ref string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
 		s.work.Go(func() { s.check(ref) })
 	}
-	return a.img, true
 }
 
 // check asks the engine again. What it cannot say now is forgotten, so that the next caller hears why.
@@ -79,7 +86,10 @@ func (s *Store) keep(ref string, img images.Image, err error) {
 // an image that is not to be had, which includes one for another platform than the engine's, and wraps
 // [sandbox.ErrUnavailable] when no engine answers.
 func (s *Store) Resolve(ctx context.Context, ref string, pull images.PullPolicy) (images.Image, error) {
-	if img, ok := s.recall(ref, pull); ok {
+	if img, known, ask := s.recall(ref, pull); known {
+		if ask {
+			images.Later(ctx, func() { s.again(ref) })
+		}
 		return img, nil
 	}
 	images.Waits(ctx)

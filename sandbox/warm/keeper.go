@@ -215,9 +215,11 @@ func (p *pool) start(again func(time.Duration) (*sandbox.Spec, func(), error), m
 		return nil, err
 	}
 	if err := box.Start(ctx); err != nil {
-		return &member{Sandbox: box, name: spec.Name, memory: memory, release: release}, err
+		return &member{Sandbox: box, name: spec.Name, memory: memory, release: release, leased: p.signal}, err
 	}
-	return watchOver(box, spec.Name, memory, release, p.opts.Words, p.gone), nil
+	m := watchOver(box, spec.Name, memory, release, p.opts.Words, p.gone)
+	m.leased = p.signal
+	return m, nil
 }
 
 // await waits until a started cell is ready.

@@ -18,6 +18,7 @@ type member struct {
 	memory  int64
 	made    time.Time
 	release func() // gives back what the cell holds beside itself
+	leased  func() // tells the keeper that a place is free
 
 	stdin          sandbox.Stdio
 	stdout, stderr faucet
@@ -117,8 +118,15 @@ func (m *member) Stdio() sandbox.Stdio {
 	return sandbox.Stdio{Stdin: m.stdin.Stdin, Stdout: m.stdout, Stderr: m.stderr, Takes: m.stdin.Takes, Settles: m.stdin.Settles}
 }
 
+// Wait waits for the end of the cell, which a call has by now.
+func (m *member) Wait(ctx context.Context) (sandbox.Exit, error) {
+	m.leased()
+	return m.Sandbox.Wait(ctx)
+}
+
 // Destroy destroys the cell and then gives back what it held.
 func (m *member) Destroy(ctx context.Context) error {
+	m.leased()
 	if err := m.Sandbox.Destroy(ctx); err != nil {
 		return err
 	}

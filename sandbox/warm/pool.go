@@ -75,7 +75,8 @@ func (p *pool) lease(spec *sandbox.Spec) (*member, func()) {
 	})
 }
 
-// leaseKey returns a waiting cell. The call of one that gets none is not counted: it comes again with its spec.
+// leaseKey returns a waiting cell. The call of one that gets none is not counted: it comes again with its spec. The keeper hears of it
+// once the cell is waited for: its request comes first.
 func (p *pool) leaseKey(key string) *member {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +87,6 @@ func (p *pool) leaseKey(key string) *member {
 	m := p.pick(s)
 	if m != nil {
 		s.demand.note(time.Now())
-		p.signal()
 	}
 	return m
 }
