@@ -21,6 +21,14 @@ func (m DiscoverResponse) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON writes nil arguments and metadata as {}.
 func (m CallRequest) MarshalJSON() ([]byte, error) {
+	if b, ok := m.quick(make([]byte, 0, 512)); ok {
+		return b, nil
+	}
+	return m.encode()
+}
+
+// encode writes any request.
+func (m CallRequest) encode() ([]byte, error) {
 	type plain CallRequest
 	m.Arguments, m.Metadata = dict(m.Arguments), dict(m.Metadata)
 	return marshal(plain(m))
