@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"runtime"
 
 	"github.com/hotcell/hotcell/internal/gate"
 	"github.com/hotcell/hotcell/internal/runner"
@@ -30,7 +29,6 @@ func main() {
 			os.Exit(gate.Serve(gate.Config{Stdin: os.Stdin, Stdout: os.Stdout, Protect: runner.Protect, Runner: run, Exit: os.Exit}))
 		}
 	}
-	runtime.GOMAXPROCS(1) // its goroutines wait for each other: more threads would only wake each other, beside the skill
 	runner.Protect()
 	os.Exit(run(os.Args[1:], os.Environ(), runner.Stdin(), os.Stdout))
 }

@@ -115,6 +115,14 @@ func (l *life) discard(early *child) error {
 	return nil
 }
 
+// drop closes the streams of a process that was killed before it got a request. There may be none.
+func (c *child) drop() {
+	if c != nil {
+		c.p.closeNear()
+		c.stat.close()
+	}
+}
+
 // lastLine returns the last line of a text that is not blank.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")

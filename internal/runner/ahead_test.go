@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -53,4 +55,50 @@ func TestAProcessStartedAheadDiesWithItsSupervisor(t *testing.T) {
 	c.until(wall.TypeReady)
 	_ = c.stdin.Close()
 	c.exits(exitHangup)
+}
+
+// A life whose process gets no request holds nothing of it in the end.
+func TestAProcessWithoutARequestLeavesNoDescriptor(t *testing.T) {
+	lives := map[string]func(t *testing.T){
+		"hang-up": func(t *testing.T) {
+			c := boot(t, `read -r request`, prestart)
+			c.until(wall.TypeReady)
+			_ = c.stdin.Close()
+			c.exits(exitHangup)
+		},
+		"ended early": func(t *testing.T) { boot(t, `exit 7`, prestart).play() },
+		"cancelled": func(t *testing.T) {
+			c := boot(t, `read -r request`, prestart)
+			c.until(wall.TypeReady)
+			c.send(wall.Control{Type: wall.TypeCancel})
+			c.finish()
+		},
+		"a request that can't be written": func(t *testing.T) {
+			c := boot(t, `read -r request`, prestart)
+			if err := os.WriteFile(filepath.Join(c.root, wall.RequestPath), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if o := c.play(); o.exit.StartError == "" {
+				t.Errorf("exit %+v", o.exit)
+			}
+		},
+		"a call": func(t *testing.T) { boot(t, `read -r request; echo here`, prestart).play() },
+	}
+	for name, live := range lives {
+		t.Run(name+", once", live) // whose descriptors may be the process's own
+		before := descriptors(t)
+		t.Run(name, live)
+		if after := descriptors(t); after > before {
+			t.Errorf("%s: %d descriptors, %d before", name, after, before)
+		}
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(fds)
 }

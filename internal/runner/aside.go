@@ -30,13 +30,14 @@ func (c *child) aside() {
 	}
 	others := all
 	others[its/64] &^= 1 << (its % 64)
-	runtime.LockOSThread() // one that could not be put back ends with its goroutine
+	runtime.LockOSThread()
 	if others.set() {
 		c.p.await(asideLimit)
+		if !all.set() {
+			return // the thread ends with its goroutine
+		}
 	}
-	if all.set() {
-		runtime.UnlockOSThread()
-	}
+	runtime.UnlockOSThread()
 }
 
 // processor is the number of the one that the process runs on, or ran on last; -1 where nobody says.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // A runner that steps aside comes back: all of its threads may run wherever they might before.
@@ -178,5 +179,48 @@ func TestCreate(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "elsewhere")); err == nil {
 		t.Error("a link was followed")
+	}
+}
+
+// Where the kernel does not let it leave, a runner stays where it is, and its goroutine does not keep a thread for that.
+func TestWhoMayNotStepAsideStays(t *testing.T) {
+	p, err := openPipes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.closeNear()
+	defer p.closeFar()
+	c := &child{p: p, stat: openStat(os.Getpid())}
+	defer c.stat.close()
+	locked := make(chan bool)
+	go func() {
+		runtime.LockOSThread() // which ends with this goroutine, and what it may not do with it
+		refuse(t, syscall.SYS_SCHED_SETAFFINITY)
+		c.aside()
+		runtime.UnlockOSThread()
+		var header [64]byte
+		kept := strings.Contains(string(header[:runtime.Stack(header[:], false)]), "locked to thread")
+		runtime.LockOSThread()
+		locked <- kept
+	}()
+	if <-locked {
+		t.Error("its goroutine keeps its thread")
+	}
+}
+
+// refuse has one call of this thread fail from now on.
+func refuse(t *testing.T, call uint32) {
+	const setNoNewPrivs, filterMode, refused = 38, 2, 0x00050000 | uint32(syscall.EPERM)
+	filter := []syscall.SockFilter{
+		{Code: syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS},
+		{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, Jf: 1, K: call},
+		{Code: syscall.BPF_RET | syscall.BPF_K, K: refused},
+		{Code: syscall.BPF_RET | syscall.BPF_K, K: 0x7fff0000},
+	}
+	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	_, _, err1 := syscall.RawSyscall6(syscall.SYS_PRCTL, setNoNewPrivs, 1, 0, 0, 0, 0)
+	_, _, err2 := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_SECCOMP, filterMode, uintptr(unsafe.Pointer(&program)))
+	if err1 != 0 || err2 != 0 {
+		t.Errorf("seccomp: %v, %v", err1, err2)
 	}
 }

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"io"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -26,8 +25,6 @@ func (l *life) rehearse() {
 	if wall.TypeOf([]byte(request)) == wall.TypeRequest {
 		_ = environment(l.cfg.Env, []byte(request))
 	}
-	runtime.LockOSThread() // the first one starts a thread
-	runtime.UnlockOSThread()
 	if p, err := openPipes(); err == nil {
 		_, _ = syscall.Write(p.stdin, []byte(request))
 		p.closeNear()

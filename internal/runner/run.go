@@ -100,6 +100,8 @@ func (l *life) serve(ctx context.Context, early *child, failed error) (wall.Exit
 		return wall.Exit{ExitCode: cannotStart, StartError: l.moved.Error(), BadImage: true}, ctx.Err() == nil
 	}
 	if ctx.Err() != nil {
+		l.killAll()
+		early.drop()
 		return wall.Exit{}, false
 	}
 	if err == nil {
@@ -112,6 +114,7 @@ func (l *life) serve(ctx context.Context, early *child, failed error) (wall.Exit
 		}
 	}
 	l.killAll()
+	early.drop()
 	exit := wall.Exit{ExitCode: cannotStart, StartError: clip(err.Error(), maxStartError), Cancelled: l.in.isCancelled()}
 	var start *startError
 	if errors.As(err, &start) {
