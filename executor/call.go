@@ -28,7 +28,6 @@ func (s *Supervisor) serve(ctx context.Context, c *call, inputs fs.FS, w a2e.Eve
 	s.charge(ctx, c)
 	s.remember(c)
 	out := s.survive(ctx, c, inputs, w)
-	c.catchUp()
 	s.closeUses(c)
 	s.keepRequest(c, inputs)
 	c.override = nil
@@ -66,6 +65,7 @@ func (s *Supervisor) survive(ctx context.Context, c *call, inputs fs.FS, w a2e.E
 			out = outcome{fail: a2e.Errorf(a2e.RuntimeError, "internal error").Because(a2e.ReasonInternal)}
 		}
 	}()
+	defer c.catchUp()
 	return s.metered(ctx, c, inputs, w)
 }
 

@@ -164,6 +164,7 @@ func (s *Supervisor) turn(ctx context.Context, c *call, has sandbox.Sandbox) (do
 	if has != nil {
 		return func(bool) {}, nil
 	}
+	c.catchUp() // no cell waits for the request, and this may take long
 	wait, cancel := context.WithTimeout(ctx, s.cfg.QueueTimeout)
 	defer cancel()
 	queued := time.Now()

@@ -44,7 +44,7 @@ type call struct {
 	over      *admission.OverError // its principal's quota is used up, as this process knows
 	share     *control.Share       // what its principal may have, where the journal is to count, too
 	taking    *taking              // how the journal takes it
-	later     []func()             // what can wait until the cell has its request, or the call its end
+	later     []func()             // what can wait until the cell has its request, or is to be made, or the call has its end
 	early     *relay.Relay         // says how a pull goes, before there is a cell: once there is one it is the cell's
 	label     string               // what metrics call its skill, once that is found
 	deafen    context.CancelFunc   // ends listener
@@ -67,12 +67,13 @@ type call struct {
 // postpone keeps what can wait, until [call.catchUp].
 func (c *call) postpone(begin func()) { c.later = append(c.later, begin) }
 
-// catchUp begins what was postponed.
+// catchUp begins what was postponed, each once, whatever becomes of the others.
 func (c *call) catchUp() {
-	for _, begin := range c.later {
+	for len(c.later) > 0 {
+		begin := c.later[0]
+		c.later = c.later[1:]
 		begin()
 	}
-	c.later = nil
 }
 
 // to moves the call to its next state. A step that the table does not know is a bug of this package's, and is refused.

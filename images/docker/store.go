@@ -23,8 +23,8 @@ import (
 type Options struct {
 	Host     string // "unix:///run/docker.sock", "tcp://host:2376"; "" reads DOCKER_HOST and its companions
 	Timeouts Timeouts
-	// Remember is how long an answer of the engine is good for. From one second on it is asked for again, beside the caller;
-	// 0: each caller asks.
+	// Remember is how long an answer of the engine is good for. From one second on it is asked for again, beside the caller or when
+	// that says so ([images.WithLater]); 0: each caller asks.
 	Remember time.Duration
 	Logins   images.Logins      // nil: no registry wants one
 	Ledger   *images.Ledger     // notes what is pulled; nil: nobody does

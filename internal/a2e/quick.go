@@ -2,6 +2,7 @@ package a2e
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 )
@@ -9,7 +10,7 @@ import (
 // quick appends what the encoder makes of a request of plain strings, as most are, and reports whether this is one. Between a call and
 // its cell there is nothing slower than reflection over what was not looked at for a while.
 func (r *CallRequest) quick(b []byte) ([]byte, bool) {
-	if r.TS != 0 || r.LLMOverride != nil {
+	if r.TS != 0 || math.Signbit(r.TS) || r.LLMOverride != nil { // zero has a sign of its own
 		return nil, false
 	}
 	ok := true

@@ -1,6 +1,7 @@
 package a2e
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -19,7 +20,7 @@ func TestQuickIsTheEncodersJSON(t *testing.T) {
 		value := rapid.OneOf(rapid.Map(text, func(s string) any { return s }), rapid.SampledFrom(values))
 		object := rapid.OneOf(rapid.Just[map[string]any](nil), rapid.MapOf(text, value))
 		r := CallRequest{
-			Header: Header{Type: TypeCallRequest, ID: text.Draw(t, "id"), Version: Version, TS: rapid.SampledFrom([]float64{0, 0, 1.5}).Draw(t, "ts")},
+			Header: Header{Type: TypeCallRequest, ID: text.Draw(t, "id"), Version: Version, TS: rapid.SampledFrom([]float64{0, 0, 0, 1.5, math.Copysign(0, -1)}).Draw(t, "ts")},
 			Name:   text.Draw(t, "name"), Arguments: object.Draw(t, "arguments"), Metadata: object.Draw(t, "metadata"), CorrelationID: text.Draw(t, "correlation"),
 		}
 		if rapid.Bool().Draw(t, "timed") {

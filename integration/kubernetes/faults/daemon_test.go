@@ -238,6 +238,11 @@ func (d *daemon) works(t *testing.T) {
 func (d *daemon) pod(t *testing.T) string {
 	t.Helper()
 	var all []string
+	defer func() {
+		if len(all) != 1 {
+			t.Errorf("pods: %q", all)
+		}
+	}()
 	testutil.Poll(t, time.Minute, func() bool {
 		all = strings.Fields(testutil.Kubectl(t, "", "get", "pods", "-n", d.namespace, "-l", "hotcell.kind=cell", "-o", "name"))
 		return len(all) == 1
