@@ -106,6 +106,9 @@ func blame(ref, target string, pinned bool, err error) error {
 
 // present resolves a reference to an image that nobody collects before its user is known as such.
 func (k *Keeper) present(ctx context.Context, ref string, pull PullPolicy) (Image, error) {
+	if k.o.Ledger != nil {
+		k.o.Ledger.refresh()
+	}
 	img, err := k.o.Store.Resolve(ctx, ref, pull)
 	if err != nil || k.o.Ledger == nil || !k.o.Ledger.use(img.ID) {
 		return img, err

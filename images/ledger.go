@@ -77,18 +77,24 @@ func (l *Ledger) Entries() (map[string]Entry, error) {
 	return mine, err
 }
 
-// use says that an image is used. stale: it has to be noted, and looked for again, before anybody counts on it; what was noted
+// refresh reads the file where that is too long ago, before an image is looked for: of one that is found, and then removed with its entry,
+// a file that is read later says nothing.
+func (l *Ledger) refresh() {
+	l.mu.Lock()
+	old := time.Since(l.looked) > 2*noteAfter
+	l.mu.Unlock()
+	if old {
+		l.load()
+	}
+}
+
+// use says that an image is used, after [Ledger.refresh]. stale: it has to be noted, and looked for again, before anybody counts on it; what was noted
 // a while ago is noted again beside the caller. The file is read now and then alone: what another process pulled since is safe
 // for longer than that.
 func (l *Ledger) use(id string) (stale bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch seen := time.Since(l.looked); {
-	case seen > 2*noteAfter:
-		l.mu.Unlock()
-		l.load()
-		l.mu.Lock()
-	case seen > noteAfter && !l.loading:
+	if time.Since(l.looked) > noteAfter && !l.loading {
 		l.loading = true
 		l.work.Go(l.load)
 	}

@@ -14,6 +14,7 @@ func TestLedgerOwesUses(t *testing.T) {
 	pulled := time.Now().Add(-5 * time.Hour).UTC()
 	l.owed = map[string]Entry{sum("1"): {Ref: "team/x:1", On: "here", Pulled: pulled, Used: pulled}}
 	l.set(sum("1"), pulled)
+	l.refresh()
 	if !l.use(sum("1")) {
 		t.Fatal("a use after hours need not be noted")
 	}
