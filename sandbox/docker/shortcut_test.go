@@ -22,7 +22,9 @@ import (
 func (r *real) shortened(t *testing.T, d *Driver, tricks ...string) (c *cell, out *bufio.Reader) {
 	t.Helper()
 	in := real{Driver: d, image: r.image, runtime: r.runtime}
-	c = in.start(t, in.spec("stdin", tricks...)).(*cell)
+	spec := in.spec("stdin", tricks...)
+	*spec.OCI.Linux.Resources.Pids.Limit = 256 // its processes have threads, how many depends on how busy the machine is
+	c = in.start(t, spec).(*cell)
 	out = bufio.NewReader(c.Stdio().Stdout)
 	if line, err := out.ReadString('\n'); line != "ready\n" || err != nil {
 		said, _ := io.ReadAll(c.Stdio().Stderr)
