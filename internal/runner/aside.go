@@ -12,8 +12,8 @@ import (
 // asideLimit is how long a runner stays aside for the skill's first words.
 const asideLimit = 50 * time.Millisecond
 
-// aside waits for the first words of a process that was just woken, on another processor than that one's, and no longer than
-// asideLimit.
+// aside waits for the first words of a process that was just woken, or started, on another processor than that one's, and no longer
+// than asideLimit.
 //
 // The kernel wakes a process on the processor of who wakes it, unless another one is idle; and on a virtual machine one that sleeps
 // does not count as idle, since its host may have given it to somebody else. So the runner and the skill's process would share one
